@@ -1,4 +1,3 @@
-/* Ready blocks become bare, and bare ones ready. */
 #include "pool/blocks/bare.h"
 
 #include "base/numbers.h"
@@ -16,21 +15,21 @@ static void list_block(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
     else
-        bare_list(pool->paging, pool->blocks, pool->details, b);
+        bare_list(pool, b);
 }
 
-static void take_bare(struct bfc_pool *pool, block_index b) {
+static void unlist_block(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
     else
-        bare_unlist(pool->paging, pool->blocks, pool->details, b);
+        bare_unlist(pool, b);
 }
 
-/* The range, or as much of it as lies in one block, as a block of its own, in no list; what is left
- * of its block keeps its state. */
+/* Makes the range, or the part of it that lies in the block of `start`, a block of its own, which
+ * is in no list. The rest of the block stays in the lists of its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
-    take_bare(pool, b);
+    unlist_block(pool, b);
     bytes = bfc_min(bytes, block_end(&pool->blocks[b]) - start);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)
@@ -44,20 +43,19 @@ static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes
 
 static void make_bare(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
-    struct paging *paging = pool->paging;
     block_set_state(&blocks[b], BLOCK_BARE);
     region_of(pool, b)->bare += block_size(&blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_BARE) {
-        bare_unlist(paging, blocks, pool->details, next);
+        bare_unlist(pool, next);
         absorb_next(pool, b);
     }
     if (block_state(&blocks[previous]) == BLOCK_BARE) {
-        bare_unlist(paging, blocks, pool->details, previous);
+        bare_unlist(pool, previous);
         absorb_next(pool, previous);
         b = previous;
     }
-    bare_list(paging, blocks, pool->details, b);
+    bare_list(pool, b);
 }
 
 bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone) {

@@ -1,12 +1,11 @@
-/* Linking and unlinking pending and deferred blocks (pending.h). */
 #include "pool/blocks/pending.h"
 
 static void update_oldest(struct bfc_pool *pool) {
     pool->oldest_fence = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
 }
 
-/* Links the list's places around a block: `after` follows `older`, and `before` precedes `newer`;
- * an `older` or `newer` of 0 is an end of the list. */
+/* Makes `after` follow block `older`, and `before` precede block `newer`. 0 for `older` or `newer`
+ * means the end of the list. */
 static ALWAYS_INLINE void link_around(struct bfc_pool *pool, block_index older, block_index newer,
                                       block_index after, block_index before) {
     struct block_detail *details = pool->details;

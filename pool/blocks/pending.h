@@ -1,9 +1,9 @@
 /*
  * The lists of pending and deferred blocks. Called under the lock.
  *
- * Pending blocks stand in the order of their fences, so those that are complete are at the front of
- * the list. Fences usually come in order, so adding a block is O(1); out of order it is O(pending
- * blocks with a higher fence).
+ * Pending blocks are in the order of their fences, so the complete ones are at the front of the
+ * list. Blocks are usually freed in the order of their fences, so fences_add is O(1); otherwise it
+ * is O(pending blocks with a higher fence).
  */
 #ifndef BFC_POOL_PENDING_H
 #define BFC_POOL_PENDING_H

@@ -1,4 +1,3 @@
-/* Records of regions: adding one to the pool's structures and removing it. */
 #include "pool/blocks/region.h"
 
 #include "pool/blocks/slots.h"
@@ -21,7 +20,7 @@ static void vacate_region_record(struct bfc_pool *pool, region_index r) {
     pool->vacant_region = r;
 }
 
-/* A head and a block; false: the host has no memory for them. */
+/* Takes the records of a head and of a block; false: the host has no memory for them. */
 static bool take_records(struct bfc_pool *pool, block_index *head, block_index *b) {
     *head = slot_take(pool);
     *b = *head ? slot_take(pool) : 0;
@@ -72,7 +71,7 @@ block_index region_attach(struct bfc_pool *pool, const struct region *region,
     return b;
 }
 
-/* When the last region went, the arrays that were long because of many regions start afresh. */
+/* Called when no region is left: the arrays of regions and of index nodes become empty. */
 static void forget_region_records(struct bfc_pool *pool) {
     pool->region_high = 1;
     pool->vacant_region = 0;

@@ -1,7 +1,3 @@
-/*
- * Pending blocks whose fences are complete become ready, a bounded number a call; deferred blocks
- * get their fence.
- */
 #include "pool/blocks/settle_blocks.h"
 
 #include "pool/blocks/pending.h"

@@ -1,4 +1,3 @@
-/* Taking block records, and moving them together (slots.h). */
 #include "pool/blocks/slots.h"
 
 #include "base/numbers.h"
@@ -6,8 +5,6 @@
 
 __thread char pool_thread INITIAL_EXEC;
 
-/* Memory goes back in pieces of this many records, and the first piece stays. */
-#define RECORDS_A_PIECE SLOTS_KEPT
 #define MOVES_A_CALL 8
 
 static bool commit_records(struct bfc_pool *pool, uint64_t records) {
@@ -42,7 +39,7 @@ static void move_links(struct bfc_pool *pool, block_index to) {
         pool->regions[blocks[to].previous].head = to;
     else
         blocks[blocks[to].previous].next = to;
-    blocks[blocks[to].next].previous = to; /* record 0 takes what is for none */
+    blocks[blocks[to].next].previous = to; /* a write to record 0 is harmless */
 }
 
 static void move_fence_links(struct bfc_pool *pool, block_index from, block_index to) {
@@ -64,8 +61,8 @@ static bool has_node(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
 
-/* Nodes are selected by their records' indices, so the block may be a node by one record and not by
- * the other. */
+/* A hash of its record's index decides whether a block is a node, so moving the record may add or
+ * remove the node. */
 static void move_node(struct bfc_pool *pool, block_index from, block_index to,
                       region_index region) {
     address_index_remove(&pool->index, &pool->blocks[from]);
@@ -89,7 +86,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
         bins_replace(&pool->pending, blocks, from, to);
     else if (state == BLOCK_BARE)
-        bare_replace(pool->paging, blocks, pool->details, from, to);
+        bare_replace(pool, from, to);
     if (state == BLOCK_PENDING || state == BLOCK_DEFERRED)
         move_fence_links(pool, from, to);
 }
@@ -100,7 +97,7 @@ static void give_records_back(struct bfc_pool *pool) {
     host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
 }
 
-/* Frees the record with the highest index, by moving it down if need be. */
+/* Lowers the high-water mark by one, moving the last record to a vacant place if it is in use. */
 static void lower_high(struct bfc_pool *pool) {
     block_index top = pool->high - 1, to = pool->vacant;
     if (block_state(&pool->blocks[top]) == BLOCK_VACANT) {
@@ -110,7 +107,7 @@ static void lower_high(struct bfc_pool *pool) {
         move_record(pool, top, to);
     }
     set_high(pool, top);
-    if (top % RECORDS_A_PIECE == 0)
+    if (top % SLOTS_KEPT == 0)
         give_records_back(pool);
 }
 

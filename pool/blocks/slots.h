@@ -1,17 +1,17 @@
 /*
- * Block records: taken from a list of vacated ones, or else from the end of those in use. Called
+ * Allocation of block records: from a list of vacant ones, or else at the high-water mark. Called
  * under the lock.
  *
- * When less than half of the records below the high-water mark are in use, each call that may move
- * records moves two from the top into vacant places. So the arrays shrink from their end, and their
- * memory goes back to the host without a pause. O(1) a call.
+ * When less than half of the records below the high-water mark are in use, slots_settle moves a few
+ * from the top into vacant places. So the arrays shrink from their end, and their memory goes back
+ * to the host in many small steps. O(1).
  */
 #ifndef BFC_POOL_SLOTS_H
 #define BFC_POOL_SLOTS_H
 
 #include "pool/blocks/state.h"
 
-#define SLOTS_KEPT 4096 /* records that are never given back */
+#define SLOTS_KEPT 4096 /* records whose memory is always kept; more goes back in such pieces */
 
 block_index slot_take_fresh(struct bfc_pool *pool);
 void slots_move_together(struct bfc_pool *pool);
@@ -19,7 +19,7 @@ void slots_move_together(struct bfc_pool *pool);
 static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    blocks[next].previous = previous; /* record 0 takes what is for none */
+    blocks[next].previous = previous; /* a write to record 0 is harmless */
     *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }
 
@@ -42,13 +42,13 @@ static inline block_index slot_take(struct bfc_pool *pool) {
     return b;
 }
 
-/* Compacts the records, a few a call: indices that the caller kept are invalid afterwards. */
+/* Moves a few records if many are vacant: indices that the caller kept are invalid afterwards. */
 static inline void slots_settle(struct bfc_pool *pool) {
     if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
 }
 
-/* Makes sure that so many records can be taken; false: the host has no memory for them. */
+/* Makes sure that `count` records can be taken; false: the host has no memory for them. */
 bool slots_prepare(struct bfc_pool *pool, uint64_t count);
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);

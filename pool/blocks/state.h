@@ -1,18 +1,6 @@
 /*
- * The inside of the pool: its struct, and what its files share.
- *
- * The pool's rooms, from the top; each may call those below it, and none above (tests/lint/floors):
- *
- * - calls: allocate, free and carve (calls.c, the hot calls), create, query, check
- * - regions: an allocation that finds nothing (serve.c), what it tries before it fails
- *   (last_resorts.c), waits; taking regions in, and giving them back by need and by age
- * - paging: addresses and memory apart: which pages go where, and the device's calls for that
- * - search: finds and takes free blocks for a request
- * - policy: the differences between the policies; growth.c: how large the next region is
- * - blocks: block records, their splitting, merging and change of state; pending and deferred ones
- * - structures: bins, trees, the map, host memory, the lock; none of them knows the pool
- *
- * Everything here is called under the lock unless it says otherwise.
+ * The state of a pool, and functions that all files of the pool share. Everything here is called
+ * under the lock unless a comment says otherwise. docs/internals/HACKING.md describes the folders.
  */
 #ifndef BFC_POOL_STATE_H
 #define BFC_POOL_STATE_H
@@ -30,7 +18,7 @@
 #include "pool/structures/lock.h"
 #include "pool/structures/map.h"
 
-/* To whole granules. */
+/* Rounds down to whole granules. */
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
 #define KIB ((uint64_t)1 << 10)
@@ -38,19 +26,19 @@
 #define GIB ((uint64_t)1 << 30)
 
 struct region {
-    bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
-    uint64_t size;
-    uint64_t bare;       /* bytes of a paged one that have no page */
-    block_index head;    /* the record before its first block */
-    bool shared;         /* was exported: its pending blocks are in no bin */
+    bfc_addr start;      /* of a vacant record: the next vacant record */
+    uint64_t size;       /* in bytes; 0: the record is vacant */
+    uint64_t bare;       /* bytes of a paged region that have no page */
+    block_index head;    /* the record before the region's first block */
+    bool shared;         /* bfc_pool_share_region was called: its pending blocks are in no bin */
     bool held;           /* never given back */
-    bool apart;          /* others take from it only instead of growing; no page goes elsewhere */
-    bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
-    bool overflow;       /* was taken while there was a planned one (pool/regions/overflow.h) */
-    bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
-    uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
-    uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
-    uint64_t seen_ns;    /* ...and when it first saw that */
+    bool apart;          /* ordinary allocations do not take memory from it (bfc_pool_set_apart) */
+    bool planned;        /* made by bfc_pool_add_apart */
+    bool overflow;       /* taken while there was a planned region (pool/regions/overflow.h) */
+    bool paged;          /* a reservation of addresses, some of which have pages (pages.h) */
+    uint64_t idle_since; /* `lookups` when the region last became wholly free; with rules.ages */
+    uint64_t seen_idle;  /* idle_since at the last call of bfc_pool_trim_idle */
+    uint64_t seen_ns;    /* when bfc_pool_trim_idle first found this seen_idle */
 };
 
 struct paging;
@@ -62,10 +50,11 @@ struct paging;
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
  * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
  *   the awaited ones.
- * - Each ready block is in the one bin of its size: of `apart` if its region is, of `whole` if it
- * is all of a large region, of `small` if its region is for small blocks and free blocks are not
- *   sorted, else of `ready`.
- *   With reuse_pending so is each pending one, except those of regions that are shared or apart.
+ * - Each ready block is in the one bin of its size: of `apart` if its region is set apart, of
+ *   `whole` if it is all of a large region, of `small` if its region is for small blocks and free
+ *   blocks are not sorted, else of `ready`.
+ * - With reuse_pending, each pending block is in the bin of its size of `pending`, except those of
+ *   regions that are shared or set apart.
  * - Each pending block is in the list of fences, in rising order; each deferred block is in its
  *   list; each live block is in the map once.
  * - Each region has a head before its first block.
@@ -79,22 +68,22 @@ struct bfc_pool {
     struct block_detail *details;
     struct map map;
     block_index vacant;   /* list of vacant records, doubly linked by their neighbour links; the
-                             `previous` of its first is not in use */
-    uint32_t high;        /* all records in use are below it... */
-    uint32_t records;     /* ...and they are so many, without record 0... */
-    uint32_t few_records; /* ...which, if they are fewer, are moved together */
+                             `previous` of its first is not set */
+    uint32_t high;        /* the high-water mark: all records in use have a lower index */
+    uint32_t records;     /* how many records are in use, without record 0 */
+    uint32_t few_records; /* slots_settle moves records when fewer than these are in use */
     uint64_t next_id, last_id;
-    bfc_fence completed;
-    bfc_fence oldest_fence; /* of any pending block; UINT64_MAX: there is none */
-    block_index oldest, newest;
-    block_index deferred;       /* list of deferred blocks, who came last first */
-    uint64_t deferred_arrivals; /* blocks that ever came there */
-    uint64_t awaited;           /* a count of blocks */
-    uint64_t readied;           /* blocks that ever ceased to be awaited */
+    bfc_fence completed;        /* the highest fence known to be complete */
+    bfc_fence oldest_fence;     /* the lowest of any pending block; UINT64_MAX: none is pending */
+    block_index oldest, newest; /* ends of the list of pending blocks */
+    block_index deferred;       /* list of deferred blocks, the last one first */
+    uint64_t deferred_arrivals; /* how many blocks were ever deferred */
+    uint64_t awaited;           /* how many blocks are awaited */
+    uint64_t readied;           /* how many blocks ever ceased to be awaited */
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
-    struct bins small; /* with rules.small_most: those of regions for small blocks */
-    struct bins whole; /* those that are all of a large region (whole.h) */
+    struct bins small; /* with rules.small_most: ready blocks of regions for small blocks */
+    struct bins whole; /* ready blocks that are all of a large region (whole.h) */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -105,30 +94,30 @@ struct bfc_pool {
     struct bfc_pool_config config;
     struct rules rules;
     struct bfc_upstream upstream;
-    pthread_mutex_t
-        growth_lock;    /* not the pool's lock: its holder may ask the upstream for a region */
-    struct bfc_ask ask; /* of the allocation whose thread holds growth_lock */
-    int release_error;  /* the upstream's code for the last release */
-    uint64_t step;      /* bytes of the next region by growth double */
-    bool step_raised;   /* tf: for the region that is being asked for */
-    uint64_t releasing; /* bytes of regions on their way back to the upstream */
-    uint64_t overflow_wanted; /* bytes: beside planned regions, the most at a time */
-    bool gather_overflow;     /* the next region there is as large as that */
+    pthread_mutex_t growth_lock; /* its holder alone asks the upstream for regions and pages; taken
+                                    before `lock`, and never while `lock` is held */
+    struct bfc_ask ask;          /* of the allocation whose thread holds growth_lock */
+    int release_error;           /* the upstream's code for the last release */
+    uint64_t step;               /* bytes of the next region by growth double */
+    bool step_raised;            /* policy tf: `step` was raised for the region being asked for */
+    uint64_t releasing;          /* bytes of regions that are being given back */
+    uint64_t overflow_wanted;    /* bytes: the most that blocks outside planned regions took */
+    bool gather_overflow;        /* the next region has overflow_wanted bytes */
     bool preallocated;
-    bool wanted_elsewhere;  /* others have asked for memory back: large regions are kept whole at
-                               any price */
+    bool wanted_elsewhere;  /* others have asked for memory back, so large regions are kept whole
+                               whatever growing costs */
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
-    struct paging *paging;  /* with pages (paging.h); NULL: regions */
-    uint64_t lookups;       /* with rules.ages: allocations asked for, failed ones too, but for
-                               those that were to be hits only, or at a given place */
-    char *notes_end;        /* bfc_pool_take_notes: where the memory for them ends... */
-    uint64_t notes_left, notes_wanted; /* ...and bytes of it */
+    struct paging *paging;  /* with pages (paging.h); else NULL */
+    uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
+                               BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
+    char *notes_end;        /* the end of the memory of bfc_pool_take_notes */
+    uint64_t notes_left, notes_wanted; /* bytes of that memory: not yet written; all */
     struct bfc_pool_stats own_stats;
 };
 
 extern __thread char pool_thread INITIAL_EXEC HIDDEN; /* its address tells threads apart */
 
-/* Notes a call; only with notes_left. Of a block that is taken back `bytes` is 0. */
+/* Writes a note (struct bfc_pool_note); notes_left must not be 0. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
     pool->notes_left -= sizeof *note;
@@ -138,7 +127,7 @@ static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes)
         note->thread = (uint64_t)(uintptr_t)&pool_thread;
 }
 
-/* Of a live block: the bytes that were asked for. */
+/* Returns the bytes that were requested for a live block. */
 static inline uint64_t block_requested(const struct bfc_pool *pool, block_index b) {
     const struct block *at = &pool->blocks[b];
     uint64_t slack = block_slack(at);
@@ -147,12 +136,12 @@ static inline uint64_t block_requested(const struct bfc_pool *pool, block_index 
     return block_size(at) - slack;
 }
 
-/* Of a live block: the fence under which it was handed out. */
+/* Returns the fence under which a live block was handed out. */
 static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_index b) {
     return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
-/* Of a live block. */
+/* Sets the identity of a live block. */
 static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
                                   uint64_t requested, bfc_fence handed_out) {
     struct block *at = &pool->blocks[b];
@@ -164,21 +153,18 @@ static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t
     at->identity = id << SLACK_BITS | slack;
 }
 
-/* The fewest granules that hold this many bytes, at least 1. */
+/* Returns the fewest granules that hold this many bytes, which must not be 0. */
 static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Large sizes are rounded up, so that the rest of a block also starts where a large block may. */
+/* Rounds large sizes up to BFC_LARGE, so that the rest of a block starts where a large one may. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
-/*
- * The granules of b that lie before a block of this size in it: for a large block, those up to the
- * next address where it may start; except that a region's first block starts where the upstream put
- * it.
- */
+/* Returns how many granules of b lie before a block of this size that is cut from it: a large block
+ * starts at a multiple of BFC_LARGE, unless it is the first of its region. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
     uint64_t lead = -block_start(at) & (BFC_LARGE - 1);
@@ -205,8 +191,8 @@ static inline uint64_t request_size(const struct request *request) {
 static inline void pool_enter(struct bfc_pool *pool) {
     pool_lock(&pool->lock);
     struct bfc_pool_stats *stats = pool->stats;
-    /* One writer, so a load and a store will do; the fence keeps later writes behind the odd
-     * number. */
+    /* The lock's holder alone writes, so a load and a store are enough. The barrier keeps later
+     * writes behind the odd number. */
     bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
     bfc_barrier_release();
 }
@@ -228,18 +214,18 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
-/* May this block, when it is pending, be part of what any allocation is handed? */
+/* May any allocation with BFC_ALLOCATE_PENDING take this block, if it is pending? */
 static inline bool is_open_pending(const struct bfc_pool *pool, block_index b) {
     return !block_is_apart(&pool->blocks[b]) && !is_shared(pool, b);
 }
 
-/* Is this block, when it is pending, in a bin? */
+/* Is this block in a bin if it is pending? */
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
     return pool->config.reuse_pending && is_open_pending(pool, b);
 }
 
-/* The bins that this block, when it is ready, is in. `plain`: under rules with plain_most, so that
- * the compiler can drop the other case. */
+/* Returns the bins for this block if it is ready. `plain` is a constant; true: rules.plain_most is
+ * not 0, so the compiler drops the other cases. */
 static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool plain) {
     const struct block *at = &pool->blocks[b];
     if (plain || LIKELY(!block_region_bits(at)))

@@ -1,4 +1,3 @@
-/* Surgery that is too long or too rare to be inline. */
 #include "pool/blocks/surgery.h"
 #include "pool/blocks/pending.h"
 
@@ -27,20 +26,29 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
         region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
 }
 
+/* Block b absorbs its neighbours where `next` and `previous` say so, after `unlist` removed them
+ * from their lists. Returns the block that is left. */
+static ALWAYS_INLINE block_index absorb_neighbours(struct bfc_pool *pool, block_index b, bool next,
+                                                   bool previous,
+                                                   void (*unlist)(struct bfc_pool *, block_index)) {
+    block_index before = pool->blocks[b].previous;
+    if (next) {
+        unlist(pool, pool->blocks[b].next);
+        absorb_next(pool, b);
+    }
+    if (!previous)
+        return b;
+    unlist(pool, before);
+    absorb_next(pool, before);
+    return before;
+}
+
 static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_PENDING);
     pool->stats->pending += block_size(&blocks[b]);
-    block_index next = blocks[b].next, previous = blocks[b].previous;
-    if (pending_with(pool, next, fence)) {
-        surgery_unbin(pool, next);
-        absorb_next(pool, b);
-    }
-    if (pending_with(pool, previous, fence)) {
-        surgery_unbin(pool, previous);
-        absorb_next(pool, previous);
-        b = previous;
-    }
+    b = absorb_neighbours(pool, b, pending_with(pool, blocks[b].next, fence),
+                          pending_with(pool, blocks[b].previous, fence), surgery_unbin);
     fences_add(pool, b, fence);
     if (is_reused_pending(pool, b))
         bins_insert(&pool->pending, blocks, b, false);
@@ -50,16 +58,9 @@ static void make_deferred(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_DEFERRED);
     pool->stats->deferred += block_size(&blocks[b]);
-    block_index next = blocks[b].next, previous = blocks[b].previous;
-    if (block_state(&blocks[next]) == BLOCK_DEFERRED) {
-        deferred_remove(pool, next);
-        absorb_next(pool, b);
-    }
-    if (block_state(&blocks[previous]) == BLOCK_DEFERRED) {
-        deferred_remove(pool, previous);
-        absorb_next(pool, previous);
-        b = previous;
-    }
+    b = absorb_neighbours(pool, b, block_state(&blocks[blocks[b].next]) == BLOCK_DEFERRED,
+                          block_state(&blocks[blocks[b].previous]) == BLOCK_DEFERRED,
+                          deferred_remove);
     deferred_add(pool, b);
 }
 

@@ -1,8 +1,6 @@
 /*
- * Surgery on blocks: splitting, merging, becoming free. Inline, since the hot calls are made of it.
- * It keeps the counters, the lists of fences and the bins up to date.
- *
- * Everything here is called under the lock.
+ * Splitting, merging and freeing blocks, with the counters, the list of pending blocks and the
+ * bins. Inline where the hot calls use it. Everything here is called under the lock.
  */
 #ifndef BFC_POOL_SURGERY_H
 #define BFC_POOL_SURGERY_H
@@ -12,14 +10,14 @@
 #include "pool/blocks/state.h"
 #include "pool/blocks/whole.h"
 
-/* Makes b, new in its region's chain, a node of the address index. */
+/* Adds a node to the address index for b, which was just linked to its neighbours. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* As merge_ready, under rules that sort free blocks or note their ages. */
+/* As merge_ready, for rules that sort free blocks or note the ages of regions. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
-/* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
+/* Frees a block that is in no bin, list or count; `fence` decides its state, as in bfc_pool_free.
  */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
-/* Removes a ready or pending block from its bin and list. */
+/* Removes a ready block from its bin, or a pending one from its list and its bin if it has one. */
 void surgery_unbin(struct bfc_pool *pool, block_index b);
 /* Makes a pending or deferred block ready. */
 void surgery_make_ready(struct bfc_pool *pool, block_index b);
@@ -33,8 +31,9 @@ static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t byt
 }
 
 /*
- * Cuts the first `granules` off b, which keeps its state, its place in lists, and the rest. Returns
- * a record for them, in no list; or 0 when there is no host memory for it.
+ * Cuts the first `granules` off b, which keeps the rest, its state and its place in lists. Returns
+ * a new block of the same state for the first part, which is in no list; or 0: the host has no
+ * memory.
  */
 static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index b,
                                              uint64_t granules) {
@@ -56,7 +55,7 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     return front;
 }
 
-/* The same for the last `granules` of b: they leave it. */
+/* As split_front, but the new block is the last `granules` of b. */
 static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b,
                                             uint64_t granules) {
     block_index back = slot_take(pool);
@@ -68,7 +67,7 @@ static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b
     after->tagged = at->tagged + block_size(at);
     after->previous = b;
     after->next = at->next;
-    blocks[at->next].previous = back; /* record 0 takes what is for none */
+    blocks[at->next].previous = back; /* a write to record 0 is harmless */
     at->next = back;
     if (UNLIKELY(is_indexed(back)))
         surgery_add_to_index(pool, back);
@@ -89,7 +88,7 @@ static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     block_index gone = blocks[b].next;
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    blocks[blocks[b].next].previous = b; /* record 0 takes what is for none */
+    blocks[blocks[b].next].previous = b; /* a write to record 0 is harmless */
     vacate_record(pool, gone);
 }
 
@@ -105,16 +104,16 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     move_start(pool, b, -size);
 }
 
-/* A ready block has grown, or came to be. */
+/* Call when ready block b is new or has grown. */
 static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
     if (UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above))
         whole_put(pool, b);
 }
 
 /*
- * Makes b, in no bin, ready, merging it with its ready neighbours, which are in these bins; a
- * neighbour's record is kept. `plain`: the bins are not sorted, so that the compiler can drop the
- * other case.
+ * Makes b, which is in no bin, ready, and merges it with its ready neighbours, which are in `bins`.
+ * Returns the merged block, whose record is a neighbour's if there is one. `plain` is a constant;
+ * true: the bins are not sorted, so the compiler drops that case.
  */
 static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
                                              block_index b, bool plain) {

@@ -1,9 +1,5 @@
-/*
- * The program's calls: allocate, also at a given place, free, carve.
- *
- * The first two are hot, each one section under the lock: look up, a few list operations, counters.
- * O(1).
- */
+/* Allocate, free, carve. The hot paths of allocate and free are one section under the lock each:
+ * a search, a few list operations, counters. O(1). */
 #include "base/compiler.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/settle_blocks.h"
@@ -21,7 +17,8 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
     pool->awaited++;
 }
 
-/* Rounds the request, and remakes the pages that it would spoil. False: it may not do that. */
+/* Rounds the request by the policy, and remakes pages that are too large for it. False: pages have
+ * to be remade, but the request is BFC_ALLOCATE_HIT_ONLY. */
 static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *request) {
     if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
         request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
@@ -29,13 +26,13 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
-/* The upstream was not asked, so there is no code of its. */
+/* Refuses a request without asking the upstream, so there is no error of the upstream. */
 static enum bfc_status refuse_request(const struct request *request) {
     request->out->error = 0;
     return BFC_OUT_OF_MEMORY;
 }
 
-/* The rest of an allocation that finds no ready block at once, or is not under plain rules. */
+/* Serves an allocation that the hot path does not serve. */
 static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
@@ -57,9 +54,9 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     return refuse_request(&request);
 }
 
-/* `large` tells whether the request is large, so that the compiler can drop the other case. */
-static inline __attribute__((always_inline)) enum bfc_status
-allocate(struct bfc_pool *pool, struct request request, bool large) {
+/* `large`, a constant, says whether the request has at least LARGE_GRANULES. */
+static ALWAYS_INLINE enum bfc_status allocate(struct bfc_pool *pool, struct request request,
+                                              bool large) {
     enum bfc_status status = BFC_OK;
     block_index b = 0;
     pool_enter(pool);
@@ -107,7 +104,8 @@ static enum bfc_status status_of(enum place_state state) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* It was not taken at once: what is pending may be complete by now. */
+/* Polls the upstream if the place is pending, and tries again, since fences may be complete by now.
+ */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
                                                 const struct request *request, bfc_addr *below,
                                                 enum place_state state) {
@@ -119,6 +117,15 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
     return status_of(state);
 }
 
+/* A request whose size no policy rounds. */
+static inline struct request unruled_request(uint64_t bytes, unsigned flags,
+                                             struct bfc_block_info *block) {
+    return (struct request){.bytes = bytes,
+                            .granules = round_large(granules_to_hold(bytes)),
+                            .flags = flags,
+                            .out = block};
+}
+
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                                      unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
                                      struct bfc_block_info *block) {
@@ -126,10 +133,7 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
         return BFC_INVALID_SIZE;
     if (UNLIKELY(at % BFC_GRANULE))
         return BFC_INVALID_POINTER;
-    struct request request = {.bytes = bytes,
-                              .granules = round_large(granules_to_hold(bytes)),
-                              .flags = flags,
-                              .out = block};
+    struct request request = unruled_request(bytes, flags, block);
     enum bfc_status status = BFC_OK;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
@@ -147,10 +151,7 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
                                         struct bfc_block_info *block) {
     if (bytes - 1 >= LARGEST_BLOCK)
         return BFC_INVALID_SIZE;
-    struct request request = {.bytes = bytes,
-                              .granules = round_large(granules_to_hold(bytes)),
-                              .flags = BFC_ALLOCATE_APART,
-                              .out = block};
+    struct request request = unruled_request(bytes, BFC_ALLOCATE_APART, block);
     pool_enter(pool);
     bool taken = apart_spare(pool, &request);
     pool->stats->hits += taken;
@@ -182,7 +183,7 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
  * then drops. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
-    /* The address as it stands is the tag of a live block: state 0. */
+    /* BLOCK_LIVE is 0, so an address without low bits equals the tag of a live block. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
         b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
@@ -247,7 +248,7 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* it could look like the tag of a block that is free */
+    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* could equal the tag of a free block */
         return seen;
     seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);
     return LIKELY(seen.block) ? seen : look_under_lock(pool, start);
@@ -277,26 +278,15 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
     pool_leave(pool);
 }
 
-/* Splits live block b after `granules`, and counts the rest as a block that was handed out, with
- * nothing requested yet. */
+/* Splits live block b after `granules`. The rest counts as an allocation of which no bytes were
+ * requested. */
 static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_fence fence) {
-    block_index rest = slot_take(pool);
+    block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)
         return false;
-    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
-    after->tagged = at->tagged + (granules << BFC_GRANULE_BITS);
-    after->last = (uint32_t)(at->last - granules);
-    after->previous = b;
-    after->next = at->next;
-    blocks[at->next].previous = rest;
-    at->next = rest;
-    at->last = (uint32_t)(granules - 1);
     block_identify(pool, rest, take_id(pool), 0, fence);
-    map_insert(&pool->map, blocks, rest);
-    if (is_indexed(rest))
-        surgery_add_to_index(pool, rest);
+    map_insert(&pool->map, pool->blocks, rest);
     struct bfc_pool_stats *stats = pool->stats;
-    stats->splits++;
     stats->blocks++;
     stats->allocations++;
     stats->hits++;

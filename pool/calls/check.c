@@ -1,6 +1,4 @@
-/*
- * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
- */
+/* Checks the invariants of state.h and paging.h. O(blocks) under the lock. */
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/state.h"
@@ -12,11 +10,11 @@ struct tally {
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
     uint64_t bare_bytes, bare_blocks;
-    uint64_t region_bare;  /* bytes, of the region that is looked at */
-    uint64_t region_bytes; /* of regions, in a pool with pages */
+    uint64_t region_bare;  /* bare bytes of the current region */
+    uint64_t region_bytes; /* bytes of all regions that are not paged */
     uint64_t binned_pending, ready_apart, ready_small, ready_whole, requested, regions, nodes,
         shared, apart;
-    block_index previous; /* the record before the block that is looked at */
+    block_index previous; /* the record before the current block */
 };
 
 static bool note_fault(struct tally *t, const char *fault) {
@@ -63,7 +61,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
 
 /* ---- pages ---- */
 
-/* Pages that can be used, behind all of a block. */
+/* Does all of the block have pages that can be used? */
 static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);
     for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
@@ -101,7 +99,8 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
-/* Every block of the state must be found by its own key, and as many as there are. */
+/* Counts the blocks of a treap; returns more than `most` if there are more, or one has another
+ * state. */
 static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
                              uint64_t most) {
     if (!b || !most)
@@ -325,28 +324,20 @@ static const char *check_all(const struct bfc_pool *pool) {
         fault = "the nodes of the index or the shared regions are not as many as they should be";
     if (!fault && (t.apart != pool->apart_regions || (t.apart && pool->rules.plain_most)))
         fault = "the regions that are set apart are not as many as they should be";
-    if (!fault)
-        fault = check_bins(pool, &pool->ready, BLOCK_READY,
-                           t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small - t.ready_whole);
-    if (!fault)
-        fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small);
-    if (!fault)
-        fault = check_bins(pool, &pool->whole, BLOCK_READY, t.ready_whole);
-    if (!fault)
-        fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart);
-    if (!fault)
-        fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending);
-    if (!fault)
-        fault = check_fences(pool, t.blocks[BLOCK_PENDING]);
-    if (!fault)
-        fault = check_deferred(pool, t.blocks[BLOCK_DEFERRED]);
-    if (!fault)
-        fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_READY] +
-                                        t.blocks[BLOCK_PENDING] + t.blocks[BLOCK_DEFERRED] +
-                                        t.blocks[BLOCK_AWAITED] + t.bare_blocks + t.regions);
-    if (!fault && pool->paging)
-        fault = check_table(&t);
-    return fault ? fault : check_counters(&t);
+    uint64_t ready = t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small - t.ready_whole;
+    uint64_t records = t.bare_blocks + t.regions;
+    for (int state = 0; state <= BLOCK_AWAITED; state++)
+        records += t.blocks[state];
+    bool faulty = fault || (fault = check_bins(pool, &pool->ready, BLOCK_READY, ready)) ||
+                  (fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small)) ||
+                  (fault = check_bins(pool, &pool->whole, BLOCK_READY, t.ready_whole)) ||
+                  (fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart)) ||
+                  (fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending)) ||
+                  (fault = check_fences(pool, t.blocks[BLOCK_PENDING])) ||
+                  (fault = check_deferred(pool, t.blocks[BLOCK_DEFERRED])) ||
+                  (fault = check_records(pool, records)) ||
+                  (pool->paging && (fault = check_table(&t)));
+    return faulty ? fault : check_counters(&t);
 }
 
 const char *bfc_pool_check(struct bfc_pool *pool) {

@@ -1,4 +1,3 @@
-/* Creating and destroying a pool. */
 #include "pool/calls/create.h"
 
 #include <stdlib.h>
@@ -11,10 +10,10 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* Records for 2^26 blocks are reserved as addresses, not memory; fewer if the host refuses. */
+/* How many records host addresses are reserved for, which takes no memory. Where the host refuses
+ * addresses for MOST_BLOCKS, fewer do, down to FEWEST_BLOCKS. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
-/* And for so many pages. */
 #define MOST_PAGES ((uint64_t)1 << 20)
 
 void bfc_pool_config_default(struct bfc_pool_config *config) {
@@ -37,10 +36,9 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
 }
 
 static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
-    uint64_t most_regions = most_blocks;
     if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
         !address_index_open(&pool->index, most_blocks) ||
-        !host_array_reserve(&pool->region_memory, (most_regions + 1) * sizeof(struct region)) ||
+        !host_array_reserve(&pool->region_memory, (most_blocks + 1) * sizeof(struct region)) ||
         !host_array_commit(&pool->region_memory, sizeof(struct region)))
         return false;
     pool->regions = (struct region *)(void *)pool->region_memory.base;
@@ -80,7 +78,7 @@ static void close_records(struct bfc_pool *pool) {
     host_array_drop(&pool->region_memory);
 }
 
-/* tf with growth `preallocate` begins at what it preallocates. */
+/* Policy tf with growth preallocate grows in steps of what it preallocates. */
 static uint64_t first_step(const struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
@@ -97,8 +95,8 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     made->config = *config;
     made->upstream = *upstream;
     made->upstream.pages = NULL; /* copied */
-    /* Free pages join to blocks of any size, and growth makes them larger: not to split these would
-     * hand out each whole. */
+    /* With pages, free blocks join to any size, and growth makes them larger. If large ones were
+     * not split, one request would get all of such a block. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {
@@ -108,11 +106,9 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     }
     made->stats = config->stats ? config->stats : &made->own_stats;
     policy_make(made);
-    bins_open(&made->ready, made->rules.exact);
-    bins_open(&made->apart, made->rules.exact);
-    bins_open(&made->whole, made->rules.exact);
-    bins_open(&made->small, made->rules.exact);
-    bins_open(&made->pending, made->rules.exact);
+    struct bins *all[] = {&made->ready, &made->apart, &made->whole, &made->small, &made->pending};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        bins_open(all[i], made->rules.exact);
     made->step = first_step(made);
     made->next_id = 1;
     made->oldest_fence = UINT64_MAX;

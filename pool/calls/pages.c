@@ -1,4 +1,3 @@
-/* The calls of pages.h. */
 #include "pool/pages.h"
 
 #include "base/numbers.h"
@@ -6,7 +5,7 @@
 #include "pool/blocks/settle_blocks.h"
 #include "pool/paging/victims.h"
 
-/* Of regions, which took the place of pages. */
+/* Returns the bytes of regions that came from the upstream's `reserve`. */
 static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
     uint64_t bytes = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -47,8 +46,8 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
 /* ---- ranges ---- */
 
 struct range {
-    uint32_t first, end; /* in the table */
-    bool whole;          /* all of it has pages that can be used */
+    uint32_t first, end; /* places of the pages in the table */
+    bool whole;          /* all of the range has pages that can be used */
 };
 
 static struct range find_range(const struct page_table *table, bfc_addr start, uint64_t bytes) {

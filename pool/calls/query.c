@@ -1,4 +1,3 @@
-/* Answers about blocks and counters. */
 #include "base/numbers.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/settle_blocks.h"
@@ -8,8 +7,7 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* Free neighbours that are counted on each side of a block. */
-#define NEIGHBOURS_MOST 64
+#define NEIGHBOURS_MOST 64 /* free neighbours that are counted on each side of a block */
 
 static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
     const struct block *blocks = pool->blocks;
@@ -61,8 +59,8 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
     return b;
 }
 
-/* Pending blocks of a shared region are not reused: they leave their bins, but not the list of
- * fences. */
+/* Removes the pending blocks of a region from their bins, so that no allocation takes them before
+ * their fences are complete. */
 static void bar_pending(struct bfc_pool *pool, const struct region *region) {
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (region_of(pool, b) == region)
@@ -104,10 +102,10 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
 }
 
 static block_index largest_block(const struct bfc_pool *pool) {
-    block_index largest = largest_in(pool, &pool->ready);
-    largest = larger_of(pool, largest, largest_in(pool, &pool->apart));
-    largest = larger_of(pool, largest, largest_in(pool, &pool->small));
-    largest = larger_of(pool, largest, largest_in(pool, &pool->whole));
+    const struct bins *all[] = {&pool->ready, &pool->apart, &pool->small, &pool->whole};
+    block_index largest = 0;
+    for (int i = 0; i < 4; i++)
+        largest = larger_of(pool, largest, largest_in(pool, all[i]));
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         largest = larger_of(pool, largest, b);
     return largest;
@@ -118,14 +116,15 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
     return b ? block_size(&pool->blocks[b]) : 0;
 }
 
-/* Less what lies before the place where a large one may start. */
+/* Returns the largest request that fits into the largest free block: a large request may have to
+ * start at a multiple of BFC_LARGE in it. */
 static uint64_t largest_room(const struct bfc_pool *pool) {
     block_index b = largest_block(pool);
     uint64_t lead = b ? block_lead(pool, b, LARGE_GRANULES) << BFC_GRANULE_BITS : 0;
     return bfc_subtract_saturating(b ? block_size(&pool->blocks[b]) : 0, lead);
 }
 
-/* Of one bin, whose blocks may be smaller than its first. */
+/* Returns the bytes of the blocks of one bin that have at least `bytes`. */
 static uint64_t enough_in_bin(const struct bfc_pool *pool, const struct bins *bins, unsigned bin,
                               uint64_t bytes) {
     const struct block *blocks = pool->blocks;
@@ -147,7 +146,7 @@ static uint64_t enough_in_order(const struct bfc_pool *pool, const struct bins *
     return sum;
 }
 
-/* Bytes of ready blocks that have at least so many. */
+/* Returns the bytes of all blocks in `bins` that have at least `bytes`. */
 static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins, uint64_t bytes) {
     uint64_t granules = bytes / BFC_GRANULE + (bytes % BFC_GRANULE != 0), sum = 0;
     if (granules > UINT32_MAX)
@@ -162,9 +161,10 @@ static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins,
 
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
-    uint64_t below = pool->stats->ready - ready_from(pool, &pool->ready, bytes) -
-                     ready_from(pool, &pool->apart, bytes) - ready_from(pool, &pool->small, bytes) -
-                     ready_from(pool, &pool->whole, bytes);
+    const struct bins *all[] = {&pool->ready, &pool->apart, &pool->small, &pool->whole};
+    uint64_t below = pool->stats->ready;
+    for (int i = 0; i < 4; i++)
+        below -= ready_from(pool, all[i], bytes);
     pool_leave(pool);
     return below;
 }
@@ -174,7 +174,7 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
-    stats->sequence++; /* as it will be: even */
+    stats->sequence++; /* even, as after pool_leave */
     pool_leave(pool);
 }
 
@@ -187,7 +187,8 @@ uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes) {
     return least;
 }
 
-/* What a region takes of the device: up to half a page it may share one. */
+/* Returns what the device gains when a region goes: one of at most half a page may share its page.
+ */
 static uint64_t bytes_on_device(uint64_t size) {
     return size <= POLICY_PAGE / 2 ? size : policy_round_to(size, POLICY_PAGE);
 }

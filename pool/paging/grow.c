@@ -1,7 +1,5 @@
-/* Serving a request by new or moved pages. One thread at a time has the pages' turn. */
 #include "pool/paging/grow.h"
 
-#include "base/numbers.h"
 #include "pool/blocks/bare.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
@@ -32,26 +30,21 @@ void growth_end(struct bfc_pool *pool, const struct request *request) {
 
 /* ---- addresses ---- */
 
-static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t granule = pool->paging->calls.granule;
-    return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
-}
-
-/* Asks for many, and for fewer as long as they are refused. Without the lock. */
+/* Reserves *bytes of addresses, or fewer where the device refuses these, down to `least`. Called
+ * without the lock. */
 static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t least,
                                                  uint64_t *bytes, bfc_addr *start) {
     struct paging *paging = pool->paging;
-    *bytes = bfc_max(least, bfc_min(round_up(pool, paging->calls.addresses), LARGEST_BLOCK));
-    enum bfc_reserve_result result;
-    for (;; *bytes = bfc_max(least, round_up(pool, *bytes / 2))) {
+    for (;; *bytes = bfc_max(least, round_to_pages(pool, *bytes / 2))) {
         paging->made_calls++;
-        result = paging->calls.reserve(pool->upstream.context, *bytes, start);
+        enum bfc_reserve_result result =
+            paging->calls.reserve(pool->upstream.context, *bytes, start);
         if (result != BFC_REFUSED || *bytes == least)
             return result;
     }
 }
 
-/* They are the pool's, or go back when the host has no memory to note them. */
+/* Adds a region for addresses that were reserved; unreserves them if the host has no memory. */
 static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
                                       uint64_t size) {
     if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
@@ -63,29 +56,36 @@ static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uin
     return BFC_NO_HOST_MEMORY;
 }
 
-static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t size) {
-    uint64_t bytes;
-    bfc_addr start;
+/* Adds a region of `least` to `most` bytes of addresses, for blocks of `size` bytes. */
+static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t most,
+                                     uint64_t size, bfc_addr *start) {
+    uint64_t bytes = bfc_max(least, most);
     if (least > LARGEST_BLOCK)
         return BFC_OUT_OF_MEMORY;
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, &start);
+    enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        return BFC_UPSTREAM_FAILED; /* also if refused: addresses are no memory */
-    return note_addresses(pool, start, bytes, size);
+        return BFC_UPSTREAM_FAILED; /* even if it was refused, since addresses take no memory */
+    return note_addresses(pool, *start, bytes, size);
+}
+
+static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least, uint64_t size) {
+    uint64_t usual = round_to_pages(pool, pool->paging->calls.addresses);
+    bfc_addr start;
+    return add_addresses(pool, least, bfc_min(usual, LARGEST_BLOCK), size, &start);
 }
 
 /* ---- growing ---- */
 
-/* Makes room for the request, `*at` being a part of it; or only reserves addresses for that, and
- * `*at` stays as it is. */
+/* Makes room for the request and sets `*at` to an address in that room; or only reserves addresses,
+ * and leaves `*at` alone. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
     switch (plan_make(pool, request, saving, &plan)) {
     case PLAN_NEEDS_ADDRESSES:
-        return add_addresses(pool, plan.missing, request_size(request));
+        return add_usual_addresses(pool, plan.missing, request_size(request));
     case PLAN_EXCEEDS_LIMIT:
         return BFC_OUT_OF_MEMORY;
     case PLAN_NO_HOST_MEMORY:
@@ -99,14 +99,14 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Where the policy would not look for it. */
+/* Takes the room that make_room made, where the exact search of the policy may not find it. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
-/* What was refused is asked for once more, with fewer new pages. */
+/* May the request succeed with fewer new pages? */
 static bool is_worth_saving(enum bfc_status status) {
     return status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED;
 }
@@ -116,8 +116,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     *status = BFC_OK;
     growth_begin(pool, request);
     perform_recover(pool);
-    /* What other threads freed while the lock was dropped is taken before a plan is made, so that
-     * each plan brings something. */
+    /* Other threads may have freed memory while the lock was dropped, so look before each plan. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
         *status = make_room(pool, request, saving, &at);
@@ -140,17 +139,8 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
 
 enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region) {
     bfc_addr start;
-    uint64_t whole = round_up(pool, bytes);
-    if (whole > LARGEST_BLOCK)
-        return BFC_OUT_OF_MEMORY;
-    pool_leave(pool);
-    pool->paging->made_calls++;
-    bool reserved =
-        pool->paging->calls.reserve(pool->upstream.context, whole, &start) == BFC_RESERVED;
-    pool_enter(pool);
-    if (!reserved)
-        return BFC_UPSTREAM_FAILED;
-    enum bfc_status status = note_addresses(pool, start, whole, bytes);
+    uint64_t whole = round_to_pages(pool, bytes);
+    enum bfc_status status = add_addresses(pool, whole, whole, bytes, &start);
     if (status == BFC_OK) {
         struct region *added = region_of(pool, find_holding(pool, start));
         added->planned = true;
@@ -181,13 +171,11 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
 
 /* ---- giving back ---- */
 
-static const block_index keep_none[2] = {0, 0};
-
 static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     pages_lock_growth(pool);
     uint64_t released = perform_recover(pool), wanted = bfc_subtract_saturating(bytes, released);
     uint64_t chosen =
-        anywhere ? victims_choose_anywhere(pool, wanted) : victims_choose(pool, wanted, keep_none);
+        anywhere ? victims_choose_anywhere(pool, wanted) : victims_choose(pool, wanted, NULL);
     if (chosen && victims_take(pool))
         released += perform_release(pool);
     pthread_mutex_unlock(&pool->growth_lock);
@@ -205,7 +193,8 @@ uint64_t pages_trim_unplanned(struct bfc_pool *pool, uint64_t bytes) {
     return trim_pages(pool, bytes, false);
 }
 
-/* Of the pages on hand, leaves those there that are overdue; notes when it first saw the others. */
+/* Removes from on_hand the pages that have not been ready for idle_ns, and notes when it first saw
+ * them. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;

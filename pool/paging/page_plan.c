@@ -1,40 +1,33 @@
 /*
- * Plans.
- *
- * The place is where the fewest pages are lacking: a ready block beside bare addresses is extended,
- * or two are joined across them. What is lacking are new pages as far as the slack allows, and else
- * ready ones of other blocks. If these do not fit there, since a page moves whole, they go to the
- * widest bare range instead.
+ * A plan uses the place that lacks the fewest pages: a ready block next to bare addresses is
+ * extended, or two are joined across them. The lacking pages are new ones as far as the slack
+ * allows, and otherwise ready pages of other blocks. Where these do not fit, since a page moves as
+ * a whole, the widest bare range is the place.
  */
 #include "pool/paging/page_plan.h"
 
-#include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 
-/* How many bare blocks are looked at for a place beside ready ones. */
-#define MOST_LOOKS 1024
+#define MOST_LOOKS 1024 /* bare blocks that are looked at for a place */
 
 /* Bare addresses that would get pages. */
 struct place {
     bfc_addr at;
-    uint64_t lacking;    /* bytes that must get pages; whole granules of pages, at least one */
-    uint64_t space;      /* bytes that may get some, from `at` on */
-    uint64_t rest;       /* bytes that stay free then, beyond the request */
-    block_index keep[2]; /* ready neighbours that are part of it, or 0 */
+    uint64_t lacking;    /* bytes that must get pages: whole granules of pages; UINT64_MAX: this is
+                            no place */
+    uint64_t space;      /* bytes from `at` on that may get pages */
+    uint64_t rest;       /* bytes that stay free beyond the request */
+    block_index keep[2]; /* ready neighbours that the request uses too, or 0 */
 };
 
-static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t granule = pool->paging->calls.granule;
-    return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
-}
-
-/* Beside a ready block of so many bytes. At least a granule: a block that suffices as it is and yet
- * was not taken is one that the policy does not split, or that starts badly. */
+/* Returns how many bytes a request lacks next to a ready block of `ready` bytes: at least a
+ * granule, since a block that is large enough and was not taken is one that the policy does not
+ * split, or that starts where the request may not. */
 static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
-    return bfc_max(round_up(pool, bfc_subtract_saturating(size, ready)),
+    return bfc_max(round_to_pages(pool, bfc_subtract_saturating(size, ready)),
                    pool->paging->calls.granule);
 }
 
@@ -43,14 +36,15 @@ static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
     return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
 }
 
-/* Of the ready block before a bare one: what a block of this size could use at its end. */
+/* Returns the bytes at the end of `previous`, if it is ready, that a block of this size could use.
+ */
 static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
                               uint64_t granules) {
     uint64_t size = ready_size(pool, previous);
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* The places within one bare block, by what lies at its ends; lacking UINT64_MAX: there is none. */
+/* The next three functions return a place in a bare block, by what its neighbours are. */
 static struct place extend_up(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS;
@@ -90,15 +84,14 @@ static struct place join_neighbours(const struct bfc_pool *pool, block_index bar
                           .keep = {at->previous, at->next}};
 }
 
-/* Of places that lack as much, the one that the request fills best: short rests are of use to few.
- */
+/* Fewer lacking bytes are better, then a smaller rest, then the lower address. */
 static bool is_better(const struct place *a, const struct place *b) {
     if (a->lacking != b->lacking)
         return a->lacking < b->lacking;
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* Neither addresses that are set apart, nor those that hold what could not be unmapped. */
+/* May pages go to this bare block? It is not set apart, and no lost page is mapped there. */
 static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
@@ -125,8 +118,8 @@ static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone
     return b;
 }
 
-/* In the widest bare block, where a pool grows, and in those that became bare last: how many there
- * are does not make a call long. */
+/* Looks in the widest bare block, where a pool grows, and in the MOST_LOOKS that became bare last,
+ * so that the time of a call is bounded. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
@@ -140,7 +133,6 @@ static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     return best;
 }
 
-/* At its beginning. */
 static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
     block_index b = find_widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
     return b ? extend_up(pool, b, granules) : (struct place){.lacking = UINT64_MAX};
@@ -152,8 +144,8 @@ static uint64_t room_below_limit(const struct bfc_pool *pool) {
     return room & ~(pool->paging->calls.granule - 1);
 }
 
-/* The pages for this place: on hand those to be moved, in `plan` how many. False: it has not enough
- * addresses. */
+/* Chooses the pages for this place: on_hand has those to be moved, and `plan` the sizes. False: the
+ * place has too few addresses. */
 static bool supply_pages(struct bfc_pool *pool, const struct place *place, uint64_t room,
                          struct page_plan *plan) {
     *plan = (struct page_plan){.at = place->at, .missing = place->lacking};
@@ -167,7 +159,7 @@ static bool supply_pages(struct bfc_pool *pool, const struct place *place, uint6
     return plan->missing <= place->space;
 }
 
-/* Beyond what is lacking, where nothing has to move. */
+/* Adds a step of growth to the new pages if nothing has to move. */
 static void add_step(const struct bfc_pool *pool, const struct place *place, uint64_t room,
                      struct page_plan *plan) {
     if (plan->moving || !plan->making)
@@ -179,12 +171,12 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
 static enum plan_result addresses_for(const struct bfc_pool *pool, const struct request *request,
                                       struct page_plan *plan) {
     if (plan->missing == UINT64_MAX)
-        plan->missing = round_up(pool, request_size(request));
+        plan->missing = round_to_pages(pool, request_size(request));
     return PLAN_NEEDS_ADDRESSES;
 }
 
-/* Decides on a place, and on the pages for it: `most` new ones, if that can be. False: no place has
- * enough addresses. */
+/* Decides on a place and the pages for it, with at most `most` bytes of new pages where that is
+ * possible. False: no place has enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {
     struct place best = best_place(pool, request->granules);
@@ -193,7 +185,7 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
-    /* Its neighbours' pages could not move there. */
+    /* The best place keeps the pages of its ready neighbours; elsewhere these could move, too. */
     *place = widest_place(pool, request->granules);
     enough = supply_pages(pool, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
@@ -222,7 +214,7 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
     return take_victims(pool);
 }
 
-/* Of the pages on hand, the first that come to no more than this; returns what they come to. */
+/* Keeps the pages that fit into `most` bytes, in their order; returns their sum in bytes. */
 static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     uint64_t bytes = 0;
     uint32_t kept = 0;
@@ -237,7 +229,7 @@ static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
 
 enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                           struct page_plan *plan) {
-    victims_choose(pool, bytes, (const block_index[2]){0, 0});
+    victims_choose(pool, bytes, NULL);
     *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
     plan->moving = keep_within(&pool->paging->on_hand, bytes);
     plan->making = bytes - plan->moving;

@@ -1,10 +1,8 @@
 /*
- * Carrying plans out.
- *
- * New pages are made first, since that is what a device refuses: until then nothing has changed.
- * Then the pages to be moved are unmapped, a run at a time, and all are mapped behind the new
- * addresses, which get access in one call. Should one of these be refused, which no device is known
- * to do, what is not mapped any more goes back, so that nothing is half done.
+ * New pages are made first, since a device may refuse that, and until then nothing has changed.
+ * Then the pages to be moved are unmapped, a run at a time, and all pages are mapped at their new
+ * addresses, which get access in one call. If the device refuses one of these calls, which is not
+ * expected, the pages that are no longer mapped go back.
  */
 #include "pool/paging/perform.h"
 
@@ -14,13 +12,13 @@
 #include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 
-/* What became of the pages on hand, in their order there: those to be moved, then new ones. */
+/* What became of the pages of on_hand, which first has the pages to be moved, then the new ones. */
 struct outcome {
-    uint32_t planned;  /* pages to be moved... */
-    uint32_t unmapped; /* ...of which the first so many were unmapped */
-    uint32_t lost;     /* the first so many are mapped, but cannot be used nor unmapped */
-    bool done;         /* all are mapped and may be used */
-    uint64_t creates;
+    uint32_t planned;  /* how many pages are to be moved or given back */
+    uint32_t unmapped; /* how many of these, from the first on, were unmapped */
+    uint32_t lost;     /* how many pages, from the first on, are mapped but unusable */
+    bool done;         /* all pages are mapped and may be used */
+    uint64_t creates;  /* calls that asked for a new page */
 };
 
 /* ---- the calls; without the lock ---- */
@@ -54,7 +52,8 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
     return result;
 }
 
-/* From `first` on, but those that are still mapped: between `unmapped` and `planned`. */
+/* Gives the pages from `first` on back, except those that are still mapped, from `unmapped` to
+ * `planned`. */
 static void release_from(struct bfc_pool *pool, uint32_t first, const struct outcome *o) {
     const struct page_array *on_hand = &pool->paging->on_hand;
     uint64_t bytes = 0;
@@ -67,7 +66,7 @@ static void release_from(struct bfc_pool *pool, uint32_t first, const struct out
         pool->paging->calls.released(context_of(pool), bytes);
 }
 
-/* All of them, or none. */
+/* Makes all new pages of the plan, or none. */
 static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct page_plan *plan,
                                             struct outcome *o) {
     enum bfc_reserve_result result = BFC_RESERVED;
@@ -82,7 +81,7 @@ static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct 
     return result;
 }
 
-/* Unmaps run by run, until one is refused; returns how many pages that came to. */
+/* Unmaps run by run, until the device refuses; returns how many pages were unmapped. */
 static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     const struct page *all = pool->paging->on_hand.all;
     uint32_t i = 0;
@@ -95,7 +94,7 @@ static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     return i;
 }
 
-/* Maps all pages one after the other from `at` on. Returns how many it came to. */
+/* Maps the pages one after the other from `at` on. Returns how many were mapped. */
 static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     struct paging *paging = pool->paging;
     uint32_t i = 0;
@@ -116,7 +115,7 @@ static bool allow_range(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     return pool->paging->calls.allow(context_of(pool), start, bytes);
 }
 
-/* A call was refused: nothing that could be used is kept behind the new addresses. */
+/* After a refused call: unmaps the new addresses, and gives back all pages that are not mapped. */
 static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
     const struct page *all = pool->paging->on_hand.all;
     if (mapped && !unmap_range(pool, at, page_end(&all[mapped - 1]) - at))
@@ -136,17 +135,25 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
         undo_mapping(pool, plan->at, mapped, o);
 }
 
-/* ---- the account; under the lock ---- */
+/* ---- the pool's records; under the lock ---- */
 
-/* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, until it can
- * be unmapped. */
+static uint64_t bytes_of(const struct page *pages, uint32_t first, uint32_t end) {
+    uint64_t bytes = 0;
+    for (uint32_t i = first; i < end; i++)
+        bytes += pages[i].bytes;
+    return bytes;
+}
+
+/* Marks a page as lost: it is mapped and cannot be used, so its addresses are bare until it can be
+ * unmapped. */
 static void lose_page(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
     pool->paging->lost++;
     page_table_add(&pool->paging->table, page, 1);
 }
 
-/* Pages that have their addresses become ready. */
+/* Adds mapped pages of on_hand to the table, and makes their addresses ready. Without host memory
+ * for that the pages are lost. */
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
     struct page *all = paging->on_hand.all;
@@ -162,15 +169,15 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* What was unmapped and not mapped again has gone back; what was not unmapped is as before. */
+/* Notes that pages that were unmapped went back, and puts those that were not back in use. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
         paging->created += i < o->planned ? 0 : paging->on_hand.all[i].bytes;
         lose_page(pool, &paging->on_hand.all[i]);
     }
-    for (uint32_t i = o->lost; i < o->unmapped; i++)
-        paging->released += paging->on_hand.all[i].bytes;
+    if (o->lost < o->unmapped)
+        paging->released += bytes_of(paging->on_hand.all, o->lost, o->unmapped);
     take_in(pool, o->unmapped, o->planned);
     return BFC_UPSTREAM_FAILED;
 }
@@ -207,22 +214,19 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
 uint64_t perform_release(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     struct outcome o = {.planned = paging->on_hand.count};
-    uint64_t released = 0;
     pool_leave(pool);
     o.unmapped = unmap_runs(pool, o.planned);
     release_from(pool, 0, &o);
     pool_enter(pool);
-    for (uint32_t i = 0; i < o.planned; i++)
-        paging->moving -= paging->on_hand.all[i].bytes;
-    for (uint32_t i = 0; i < o.unmapped; i++)
-        released += paging->on_hand.all[i].bytes;
+    paging->moving -= bytes_of(paging->on_hand.all, 0, o.planned);
+    uint64_t released = bytes_of(paging->on_hand.all, 0, o.unmapped);
     pool->stats->release_calls += o.unmapped;
     paging->released += released;
     take_in(pool, o.unmapped, o.planned);
     return released;
 }
 
-/* Puts the pages that are lost on hand; they stay in the table meanwhile. */
+/* Copies the lost pages to on_hand; the table keeps them. */
 static void choose_lost(struct paging *paging) {
     paging->on_hand.count = 0;
     if (!page_array_prepare(&paging->on_hand, paging->lost))
@@ -232,7 +236,7 @@ static void choose_lost(struct paging *paging) {
             page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
 }
 
-/* Unmaps what can be unmapped of the pages on hand, which then are those alone. */
+/* Unmaps the pages of on_hand, and removes those from it that cannot be unmapped. */
 static void unmap_possible(struct bfc_pool *pool) {
     struct page_array *on_hand = &pool->paging->on_hand;
     uint32_t kept = 0;
@@ -246,7 +250,6 @@ static void unmap_possible(struct bfc_pool *pool) {
 
 uint64_t perform_recover(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    uint64_t released = 0;
     if (!paging->lost)
         return 0;
     choose_lost(paging);
@@ -254,15 +257,14 @@ uint64_t perform_recover(struct bfc_pool *pool) {
     unmap_possible(pool);
     release_from(pool, 0, &(struct outcome){.planned = 0});
     pool_enter(pool);
-    for (uint32_t i = 0; i < paging->on_hand.count; i++)
-        released += paging->on_hand.all[i].bytes;
+    uint64_t released = bytes_of(paging->on_hand.all, 0, paging->on_hand.count);
     page_table_remove(&paging->table, &paging->on_hand);
     paging->lost -= paging->on_hand.count;
     paging->released += released;
     return released;
 }
 
-/* The end of the run of pages, each next to the last, that begins at `from`. */
+/* Returns the end of the run of adjacent pages that begins at `from`. */
 static uint32_t run_in_table(const struct page_table *table, uint32_t from) {
     uint32_t end = from + 1;
     while (end < table->count &&

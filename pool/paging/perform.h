@@ -1,7 +1,5 @@
-/*
- * Carrying plans out: the calls of the device, without the lock, and what they came to. With the
- * pages' turn.
- */
+/* Carries plans out: makes the calls of struct bfc_page_calls without the lock, and updates the
+ * pool. Called with growth_lock. */
 #ifndef BFC_POOL_PERFORM_H
 #define BFC_POOL_PERFORM_H
 
@@ -9,20 +7,20 @@
 
 /*
  * Carries out a plan that was made; drops the lock meanwhile. BFC_OK: as planned.
- * BFC_OUT_OF_MEMORY: the device refused new pages; nothing has moved. BFC_UPSTREAM_FAILED,
- * BFC_NO_HOST_MEMORY: pages may have moved or gone back; none is left out of the account.
+ * BFC_OUT_OF_MEMORY: the device refused new pages, and nothing has moved. BFC_UPSTREAM_FAILED,
+ * BFC_NO_HOST_MEMORY: pages may have moved or gone back, and the pool's records show it.
  */
 enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan);
 
-/* Gives the pages on hand, which victims_take has taken, back to the device; drops the lock
- * meanwhile. Those that cannot be unmapped are put back. Returns how many bytes went. */
+/* Gives the pages of on_hand, which victims_take has taken, back to the device; drops the lock
+ * meanwhile. Pages that cannot be unmapped stay in use. Returns how many bytes went. */
 uint64_t perform_release(struct bfc_pool *pool);
 
-/* Tries again to give back what could not be unmapped, if there is such a page; drops the lock
- * meanwhile. Returns how many bytes went. */
+/* Tries again to unmap the lost pages and give them back; drops the lock meanwhile. Returns how
+ * many bytes went. */
 uint64_t perform_recover(struct bfc_pool *pool);
 
-/* Gives every page and every reservation back, without a lock: the pool ends. */
+/* Gives every page and every reservation back, without a lock, at the end of the pool. */
 void perform_end(struct bfc_pool *pool);
 
 #endif

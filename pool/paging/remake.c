@@ -1,4 +1,3 @@
-/* Remaking large pages smaller. */
 #include "pool/paging/remake.h"
 
 #include "pool/blocks/paging.h"
@@ -9,18 +8,18 @@
 #include "pool/policy/page_growth.h"
 #include "pool/search/take.h"
 
-/* Pages that follow each other, by their places in the table. */
+/* Adjacent pages, by their places in the table. */
 struct span {
     uint32_t first, end;
 };
 
-/* Does a page lie wholly in this ready block, free to go, and is it too large for the request? */
+/* Is the page larger than `most`, not pinned, and wholly in this ready block? */
 static bool is_too_large(const struct page *page, const struct block *ready, uint64_t most) {
     return page->bytes > most && !page->pins && page->start >= block_start(ready) &&
            page_end(page) <= block_end(ready);
 }
 
-/* The pages to be remade of those behind the addresses that the request would be handed; false:
+/* Finds the first pages that are to be remade in the addresses that the request would get; false:
  * there are none. */
 static bool find_span(struct bfc_pool *pool, const struct request *request, struct span *span) {
     const struct page_table *table = &pool->paging->table;
@@ -53,7 +52,6 @@ static bool take_span(struct bfc_pool *pool, struct span span) {
     return victims_take(pool);
 }
 
-/* What is made is no more than what went, which the slack and the limit had room for. */
 static bool remake_span(struct bfc_pool *pool, struct span span, uint64_t page) {
     const struct page_table *table = &pool->paging->table;
     bfc_addr at = page_table_at(table, span.first)->start;

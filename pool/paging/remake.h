@@ -1,7 +1,7 @@
 /*
- * Large pages that a much smaller block is about to lie in, and would keep from moving as long as
- * it lives, go back to the device first, and small ones are made in their place. A byte's page
- * only gets smaller by that, so each is remade a few times at most.
+ * A small block in a large page would keep the page from moving as long as the block lives. So
+ * before a block is handed out in much larger pages, these go back to the device, and small ones
+ * are made in their place. Pages only get smaller by that, so none is remade more than a few times.
  */
 #ifndef BFC_POOL_REMAKE_H
 #define BFC_POOL_REMAKE_H
@@ -9,10 +9,10 @@
 #include "pool/blocks/state.h"
 
 /*
- * While allocations are watched (policy_watch): does so for this one, where the free block that it
- * would be handed has such pages. Called under the lock, which is dropped meanwhile. False: it may
- * not, since the request is BFC_ALLOCATE_HIT_ONLY. What the device refuses makes the addresses
- * bare, and ends the watch.
+ * Remakes pages that are too large for the request in the free block that the request would get.
+ * Called while rules.watched is not 0, under the lock, which is dropped meanwhile. False: pages
+ * have to be remade, but the request is BFC_ALLOCATE_HIT_ONLY. Where the device refuses the new
+ * pages the addresses become bare, and rules.watched becomes 0.
  */
 bool remake_before(struct bfc_pool *pool, const struct request *request);
 

@@ -1,4 +1,3 @@
-/* Choosing pages that may be taken away. */
 #include "pool/paging/victims.h"
 
 #include "pool/blocks/bare.h"
@@ -11,7 +10,7 @@ struct choice {
     bool only_counts;
 };
 
-/* The bytes of pages that lie wholly within a range, as far as they may be taken. */
+/* Returns the bytes of pages wholly within a range that are neither pinned nor lost. */
 static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
     uint64_t bytes = 0;
     for (uint32_t i = page_table_find(table, start); i < table->count; i++) {
@@ -24,22 +23,23 @@ static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc
     return bytes;
 }
 
-/* Of a block with a granule at least: all but its ends, where every page is one granule. */
+/* As pages_within, for a ready block of at least one granule of pages. Where every page is one
+ * granule and none is pinned, no search is needed. */
 static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
     uint64_t most = table->granule - 1;
     bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
     return table->uneven || table->pinned ? pages_within(table, start, end) : end - start;
 }
 
-/* The pages that lie wholly in a block, from the upper end, as many as are wanted; their order on
- * hand is that of their addresses. */
+/* Adds pages that lie wholly in a block, from its upper end, as many as are wanted, to on_hand, in
+ * address order. */
 static void choose_from(struct choice *c, block_index b) {
     const struct block *at = &c->pool->blocks[b];
     struct paging *paging = c->pool->paging;
     const struct page_table *table = &paging->table;
     uint64_t granule = paging->calls.granule;
     if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
-        return; /* the least page does not fit, and most often no search is needed to tell */
+        return; /* the smallest page does not fit */
     if (c->only_counts) {
         c->bytes += region_of(c->pool, b)->paged ? pages_within_ready(table, at) : 0;
         return;
@@ -57,7 +57,7 @@ static void choose_from(struct choice *c, block_index b) {
 }
 
 static bool is_kept(const struct choice *c, block_index b) {
-    return b == c->keep[0] || b == c->keep[1];
+    return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
 static void choose_by_bins(struct choice *c, const struct bins *bins) {
@@ -69,7 +69,7 @@ static void choose_by_bins(struct choice *c, const struct bins *bins) {
                 choose_from(c, b);
 }
 
-/* In an exact order there is no way down, so the smallest come first. */
+/* The treap is walked upwards, so the pages of the smallest blocks are taken first. */
 static void choose_by_order(struct choice *c, block_index root, enum block_zone zone) {
     const struct bfc_pool *pool = c->pool;
     uint64_t least = pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -123,15 +123,13 @@ uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_inde
     return choose_victims(&c, false);
 }
 
-static const block_index none[2] = {0, 0};
-
 uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
-    struct choice c = {.pool = pool, .wanted = wanted, .keep = none};
+    struct choice c = {.pool = pool, .wanted = wanted};
     return choose_victims(&c, true);
 }
 
 uint64_t victims_ready(const struct bfc_pool *pool) {
-    struct choice c = {.pool = pool, .wanted = UINT64_MAX, .keep = none, .only_counts = true};
+    struct choice c = {.pool = pool, .wanted = UINT64_MAX, .only_counts = true};
     choose_in_all(&c, true);
     return c.bytes;
 }
@@ -143,8 +141,8 @@ static bool will_be_ready(const struct block *b) {
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
-/* The first block of the run of free ones that b is in; 0: another one that comes is before b, and
- * the run is counted from there. */
+/* Returns the first block of the run of blocks around b that are or will be ready; 0: b is not the
+ * first pending or deferred block of the run, which is counted once only. */
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
@@ -157,7 +155,7 @@ static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     return b;
 }
 
-/* Less what lies in its ready blocks. */
+/* Returns the bytes of pages in the run from b on that do not lie in one of its ready blocks. */
 static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
     const struct page_table *table = &pool->paging->table;
     const struct block *blocks = pool->blocks;
@@ -188,7 +186,7 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* As many cuts again for what comes back or goes elsewhere. */
+    /* Twice the records: cutting the pages out, and later mapping them again. */
     if (!bare_prepare_cuts(pool, 2 * (uint64_t)paging->on_hand.count + 2))
         return false;
     page_array_sort(&paging->on_hand);

@@ -1,4 +1,5 @@
-/* Choosing pages that may be taken away: ready ones. Under the lock, with the pages' turn. */
+/* Chooses ready pages, to be moved or given back. Called under the lock, with growth_lock. Sizes in
+ * bytes. */
 #ifndef BFC_POOL_VICTIMS_H
 #define BFC_POOL_VICTIMS_H
 
@@ -6,30 +7,29 @@
 #include "pool/structures/page_table.h"
 
 /*
- * Puts ready pages that are not pinned on hand, in the place of what was there, until they come to
- * `wanted` bytes or there are no more: those of the largest blocks first, from their upper ends. No
- * page is taken from the blocks `keep`, which may be 0, nor from regions that are set apart.
- * Returns how many bytes they come to, which may be more than `wanted`, but no page is superfluous.
- * O(free blocks + pages).
+ * Fills on_hand with ready pages that are not pinned, until they have `wanted` bytes or there are
+ * no more: first those of the largest blocks, from their upper ends. No page is taken from the two
+ * blocks `keep` (which may be NULL), nor from regions that are set apart. Returns the sum of the
+ * pages, which may exceed `wanted`, but not by a whole page. O(free blocks + pages).
  */
 uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]);
 
-/* The same, and then those of regions that are set apart. */
+/* As victims_choose, without `keep`; takes pages of regions that are set apart last. */
 uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted);
 
-/* How many bytes of pages that victims_choose_anywhere finds there are; what is on hand stays.
+/* Returns the bytes of all pages that victims_choose_anywhere would find; leaves on_hand alone.
  * O(free blocks of a page or more), times a search for each unless all pages are one granule. */
 uint64_t victims_ready(const struct bfc_pool *pool);
 
-/* Bytes of pages that are not ready, but will be once all pending and deferred blocks are; not of
- * those that are awaited. O(neighbours of these blocks + pages there). */
+/* Returns the bytes of pages that are not ready, but will be once all pending and deferred blocks
+ * are. O(neighbours of these blocks + pages there). */
 uint64_t victims_to_come(const struct bfc_pool *pool);
 
-/* Takes the pages on hand from the table, and makes their addresses bare. False: the host has no
- * memory for that, and nothing has changed. */
+/* Removes the pages of on_hand from the table, and makes their addresses bare. False: the host has
+ * no memory for that, and nothing has changed. */
 bool victims_take(struct bfc_pool *pool);
 
-/* The end of the run of pages on hand, each next to the last, that begins at `from`. */
+/* Returns the end, at most `count`, of the run of adjacent pages that begins at `from`. */
 uint32_t victims_run(const struct page_array *on_hand, uint32_t from, uint32_t count);
 
 #endif
