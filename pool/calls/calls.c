@@ -55,8 +55,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
 }
 
 /* `large`, a constant, says whether the request has at least LARGE_GRANULES. */
-static ALWAYS_INLINE enum bfc_status allocate(struct bfc_pool *pool, struct request request,
-                                              bool large) {
+static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struct request request,
+                                                    bool large) {
     enum bfc_status status = BFC_OK;
     block_index b = 0;
     pool_enter(pool);
@@ -82,9 +82,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     struct request request = {
         .bytes = bytes, .granules = granules_to_hold(bytes), .flags = flags, .out = block};
     if (request.granules < LARGE_GRANULES)
-        return allocate(pool, request, false);
+        return allocate_block(pool, request, false);
     request.granules = round_large(request.granules);
-    return allocate(pool, request, true);
+    return allocate_block(pool, request, true);
 }
 
 static enum bfc_status status_of(enum place_state state) {
