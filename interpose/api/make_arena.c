@@ -132,8 +132,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     bfc_pool_config_default(&config);
     bfc_options_configure(&process->options, arena->device_total, &config);
     arena = bfc_arena_complete(arena, driver, process->options.free_mode, &config);
-    if (arena) {
+    if (arena)
         arena->plain_most = arena->plain_limit = plain_most(arena);
-    }
     return arena;
 }

@@ -1,8 +1,7 @@
 /*
- * Arenas: references to them, the table of living ones, and who is at work in them.
+ * Arenas: their references, the table of living arenas, and the threads that are inside them.
  *
- * `table_lock` guards the list, and is held across no driver call; the pool's own lock is never
- * held here.
+ * No driver call is made under `table_lock`, and a pool's lock is never held here.
  */
 #include "interpose/arena/arena.h"
 
@@ -27,8 +26,8 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
-static struct bfc_arena *lost;   /* the same; of contexts that ended unseen */
-static uint64_t begun;           /* guarded by table_lock: how many arenas there ever were */
+static struct bfc_arena *lost;   /* the same, of arenas whose contexts ended unseen */
+static uint64_t begun;           /* guarded by table_lock: arenas published so far */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
@@ -76,7 +75,7 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
 
 /* ---- the table ---- */
 
-/* The table goes from the youngest to the oldest, and `previous` may have left it. */
+/* The table is sorted from the youngest arena to the oldest. `previous` may have left it. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = living;
@@ -106,7 +105,7 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_relaxed(&arena->plain_most, placer ? 0 : arena->plain_limit);
     bfc_store_release(&arena->placer, placer);
-    if (bfc_load_relaxed(&arena->fatal)) /* which may have been set meanwhile */
+    if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set it meanwhile */
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 
@@ -121,10 +120,8 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/*
- * Counts itself first and then looks for a closer. A closer announces itself first and then looks
- * for visitors, so of the two at least one sees the other.
- */
+/* A visitor counts itself and then looks for closers; a closer counts itself and then looks for
+ * visitors. So of the two at least one sees the other. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -190,12 +187,13 @@ static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) 
     bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
-/* Ends the living arena `*link`; the caller has table_lock and gets the table's reference. */
+/* Takes the arena `*link` out of the table. The caller holds table_lock, and gets the table's
+ * reference. */
 static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    bfc_fetch_add_seq_cst(&arena->closers, 1); /* for good */
+    bfc_fetch_add_seq_cst(&arena->closers, 1); /* for ever */
     set_state(arena, BFC_POOL_ENDED);
     return arena;
 }
@@ -212,8 +210,8 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
 
 /* ---- ends that no hook saw ---- */
 
-/* Under the table's lock. Both arenas of the context: that of its device's memory, of the host's.
- */
+/* Moves both arenas of the context, of device memory and of host memory, to the lost ones. The
+ * caller holds table_lock. */
 static void unlink_lost(CUcontext context, unsigned long long id) {
     for (struct bfc_arena **link = &living; *link;) {
         if ((*link)->context != context || (*link)->id != id) {
@@ -228,7 +226,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
     }
 }
 
-/* The pointer may be stale: it is dereferenced only after the table was found to hold it. */
+/* `ended` may point to freed memory, so it is only compared. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;
@@ -251,7 +249,8 @@ struct bfc_arena *bfc_arena_take_lost(void) {
     return arena;
 }
 
-/* With a reference to drop; NULL: the table does not have it, and it may be no arena any more. */
+/* Returns `owner` with a reference that the caller drops; NULL: the table does not hold it, and the
+ * arena may have been freed. */
 static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = owner ? living : NULL;
@@ -263,7 +262,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* The address alone says so only where contexts have no ids. */
+/* Where contexts have ids, the id says whether the context has ended; else the address that the
+ * driver gave out is proof enough. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -362,10 +362,8 @@ static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
                : NULL;
 }
 
-/*
- * The driver uses handles again: the context may have ended unseen, and a new one may have its
- * handle.
- */
+/* The driver reuses handles: the context may have ended unseen, and a new context may have its
+ * handle. */
 static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     unsigned long long id = arena->id;
     return !driver->cuCtxGetId ||
@@ -403,7 +401,7 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {
     return NULL;
 }
 
-/* Only an arena that still lives in the table may be referred to anew. */
+/* Only an arena in the table may get new references. */
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
     struct bfc_arena *arena = keep_if_living(owner);
     return arena ? bfc_arena_set_last(arena) : NULL;

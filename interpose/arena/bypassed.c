@@ -1,5 +1,5 @@
-/* What bypasses the pool, by its address. A block whose context has ended is counted no longer
- * (device.h); its record stays until the next block comes. */
+/* Records of blocks that the driver allocated in a pool's place, by address. A block whose context
+ * has ended no longer counts (device.h); its record stays until the next block is recorded. */
 #include "interpose/arena/bypassed.h"
 
 #include <pthread.h>
@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/numbers.h"
+#include "base/sizes.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 
@@ -23,9 +24,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct record *buckets[BUCKETS]; /* guarded by the lock */
 static unsigned records;                /* a count; written under the lock, read atomically */
 
-/* As the driver takes it: up to 1 MiB several share a page of 2 MiB, above it has whole ones. */
+/* Bytes of the device that the driver takes for a block. Blocks of up to 1 MiB share pages of 2
+ * MiB; a larger block has pages of its own. */
 static uint64_t bytes_taken(uint64_t bytes) {
-    uint64_t unit = bytes <= UINT64_C(1) << 20 ? 512 : UINT64_C(2) << 20;
+    uint64_t unit = bytes <= MIB ? 512 : 2 * MIB;
     return bfc_add_saturating(bytes, unit - 1) / unit * unit;
 }
 
@@ -75,12 +77,12 @@ static void forget_ended(void) {
 
 static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
     struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
-    if (!record) /* it is counted until its context ends */
+    if (!record) /* then the block counts until its context ends */
         return;
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);
     forget_ended();
-    forget_at(pointer); /* which was freed by a call without a hook */
+    forget_at(pointer); /* a former block there was freed by a call without a hook */
     *record = (struct record){*bucket, pointer, bytes, arena};
     *bucket = record;
     bfc_store_relaxed(&records, records + 1);

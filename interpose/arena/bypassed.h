@@ -8,14 +8,14 @@
 
 #include "interpose/arena/state.h"
 
-/* Counts such a block that is about to be allocated; what else the limit would need is in `lacks`.
- * An arena without a limit counts nothing. */
+/* Charges a block that is about to be allocated to the limit. False: it does not fit, and `lacks`
+ * is the number of bytes that must go first. An arena without a limit counts nothing. */
 bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lacks);
 
-/* It was allocated at `pointer`; 0: it was not. */
+/* After a charge: the block was allocated at `pointer` (0: its allocation failed). */
 void bfc_bypassed_note(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes);
 
-/* The driver has freed what was at `pointer`. */
+/* The driver has freed the block at `pointer`, which need not be recorded. */
 void bfc_bypassed_freed(CUdeviceptr pointer);
 
 #endif

@@ -49,10 +49,7 @@ static uint64_t take_from_arena(struct bfc_arena *arena, uint64_t bytes) {
     return taken;
 }
 
-/*
- * When an arena ends, its whole share is refunded at once, so a later refund of a part of it must
- * not count again.
- */
+/* An arena's end refunds the whole share at once, so a later refund of a part must not count. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t taken = take_from_arena(arena, bytes);
     if (taken)

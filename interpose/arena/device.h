@@ -4,7 +4,7 @@
 
 #include "interpose/arena/state.h"
 
-/* What is reserved of the host's memory is counted as if this were a device. */
+/* Host memory is counted as the memory of a device with this ordinal. */
 #define BFC_DEVICE_HOST CU_DEVICE_CPU
 
 /* The process's record of a device, made now if it is new; NULL: the host has no memory. */
@@ -13,10 +13,10 @@ struct bfc_device *bfc_device_find(CUdevice ordinal);
 /* Counts bytes that are about to be reserved. False: they would exceed the limit. */
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 
-/* So many bytes of the arena's are no longer reserved; at most all. */
+/* `bytes` of the arena's share, at most all of it, are no longer reserved. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
-/* They are the arena's no longer, but still reserved. */
+/* Takes `bytes` out of the arena's share; they stay reserved on the device. */
 void bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Regions on their way to the driver: a list, of as many as there are threads that give back. */
+/* The list of regions on their way to the driver: one for each thread that gives a region back. */
 #include "interpose/arena/leaving.h"
 
 #include <pthread.h>

@@ -26,7 +26,7 @@
 
 /* ---- reserving and releasing ---- */
 
-/* BFC_RESERVE: would the device still have so much for others? */
+/* Whether the device would still have BFC_RESERVE free. */
 static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_arena *arena,
                           uint64_t bytes) {
     size_t free_bytes, total;
@@ -62,7 +62,7 @@ static bool may_take(const struct bfc_driver *driver, const struct bfc_arena *ar
     return is_first || !is_due_to_others(driver, arena, bytes);
 }
 
-/* What the device has left, for the segment; its context is current. */
+/* Publishes in the segment how much memory the device has left; the arena's context is current. */
 void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     size_t free_bytes, total_bytes;
     if (bfc_arena_is_host(arena) || !driver->cuMemGetInfo_v2 ||
@@ -178,8 +178,9 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
 }
 
 /*
- * Whether the driver still has memory that it did not take back. An error that ends the context is
- * that of earlier work, found while the call waited; no block of it is handed out any more.
+ * Whether a failed free has left the region allocated. A fatal error is that of earlier work, which
+ * the free met while it waited; the pool of such a context hands out nothing any more, so its
+ * region counts as freed.
  */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
@@ -187,9 +188,8 @@ static bool is_kept(CUresult result) {
 }
 
 /*
- * The thread is relaxed even where no capture was seen yet: a capture that begins while the call
- * waits would bar it, and be invalidated by it. A relaxed thread's calls are allowed whatever
- * captures.
+ * The thread is relaxed even if nothing captures yet: otherwise a capture that begins while the
+ * call waits would forbid the call, and be invalidated by it.
  */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
@@ -208,7 +208,8 @@ static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *a
     return result;
 }
 
-/* What a real free refused is deferred as long as it was not ready: somebody must fence it. */
+/* The blocks of a region that the driver refused to free may become deferred, so has_deferred is
+ * set: a later poll gives them a fence. */
 static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
     bfc_store_seq_cst(&arena->has_deferred, true);
     return bfc_region_add(start, bytes, arena);
@@ -221,10 +222,10 @@ uint64_t bfc_upstream_count_releases(void) {
 }
 
 /*
- * Possibly from another thread than the context's: the helper, or one that lacks memory in another
- * context. Once the context has ended, so has its memory; and a process that exits needs none back.
- * Host memory goes in a thread of ours alone: its free may wait for all work of the context, where
- * the program's call would not.
+ * The calling thread may be the helper, or work in another context. If the context has ended, so
+ * has its memory; and a process that exits frees nothing. Host memory is freed by a thread of the
+ * library's alone, since the free may wait for all work of the context, where the program's own
+ * call would not.
  */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
@@ -258,7 +259,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
 
 /* ---- waiting ---- */
 
-/* Of its own in the driver, not cut from memory that the driver keeps. */
+/* The driver may cut smaller allocations from memory that it keeps, and not wait at their free. */
 enum { WAIT_BYTES = 2 << 20 };
 
 /*
@@ -280,7 +281,7 @@ static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
 }
 
-/* Pinned memory of the host: its free waits too, as is seen but nowhere promised. */
+/* The free of pinned host memory was seen to wait too, but no documentation promises that. */
 static CUresult pin_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     void *memory;
     (void)arena;
@@ -305,8 +306,8 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
 }
 
 /*
- * Whether a region goes or not, its real free tells how the wait was. What unmapping pages waits
- * for nobody says: they only make room.
+ * The result of the real free of a region is that of the wait, whether the region goes or not. For
+ * pages there is no such call: some are given back, to make room for the 2 MiB.
  */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->has_pages)

@@ -1,9 +1,7 @@
 /* The table of the BFC_ variables. */
 #include "interpose/config/option_table.h"
 
-#define KIB (UINT64_C(1) << 10)
-#define MIB (UINT64_C(1) << 20)
-#define TIB (UINT64_C(1) << 40)
+#include "base/sizes.h"
 
 #define AT(field) offsetof(struct bfc_options, field)
 

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sizes.h"
 #include "interpose/config/distance.h"
-
-#define KIB (UINT64_C(1) << 10)
 
 /* What BFC_MODE chooses beside the defaults. */
 static const struct choice {

@@ -12,8 +12,8 @@
 
 struct capture {
     CUstream stream;
-    CUcontext context;  /* the stream's */
-    const void *thread; /* that began it */
+    CUcontext context; /* the stream's */
+    uintptr_t thread;  /* that began it */
     CUstreamCaptureMode mode;
     bool default_stream; /* of the thread in the context: named only by it, and while current */
     struct capture *next;
@@ -36,8 +36,6 @@ static unsigned gate;                    /* threads inside, and CLOSED */
 static struct bfc_gate_part *gate_parts; /* guarded by the lock */
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
-
-__thread char bfc_this_thread INITIAL_EXEC;
 
 static unsigned count_under_way(void) {
     return bfc_load_relaxed(&bfc_captures_under_way);
@@ -215,7 +213,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
     *capture = (struct capture){
         .stream = stream,
         .context = context_of_stream(stream, default_stream),
-        .thread = &bfc_this_thread,
+        .thread = bfc_thread_identity(),
         .mode = mode,
         .default_stream = default_stream,
         .next = captures,
@@ -283,7 +281,7 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         return true; /* it may bar anything, so the call goes to the driver */
-    if (capture->thread == &bfc_this_thread)
+    if (capture->thread == bfc_thread_identity())
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
@@ -333,7 +331,7 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
  */
 static bool is_nameable(const struct capture *capture) {
     return !capture->default_stream ||
-           (capture->thread == &bfc_this_thread && capture->context == current_context());
+           (capture->thread == bfc_thread_identity() && capture->context == current_context());
 }
 
 /* An invalidated capture is not over: until it is ended, the driver still refuses what it bars. */
@@ -362,7 +360,7 @@ static bool is_of_stream(const struct capture *capture, const void *context) {
 
 static bool is_of_thread(const struct capture *capture, const void *unused) {
     (void)unused;
-    return capture->default_stream && capture->thread == &bfc_this_thread;
+    return capture->default_stream && capture->thread == bfc_thread_identity();
 }
 
 static bool is_of_context(const struct capture *capture, const void *context) {

@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/thread_identity.h"
 #include "interpose/driver/driver.h"
 #include "pool/structures/lock.h"
 
@@ -54,11 +55,8 @@ extern struct bfc_waits {
     char rest[60];
 } bfc_waits[BFC_WAITS] HIDDEN;
 
-/* Its address identifies the thread. */
-extern __thread char bfc_this_thread INITIAL_EXEC HIDDEN;
-
 static inline struct bfc_waits *bfc_capture_enter_wait(void) {
-    struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];
+    struct bfc_waits *waits = &bfc_waits[(bfc_thread_identity() >> 12) % BFC_WAITS];
     bfc_fetch_add_seq_cst(&waits->under_way, 1);
     if (LIKELY(!bfc_load_seq_cst(&bfc_capture_seen)))
         return waits;

@@ -5,7 +5,6 @@
 #include "interpose/config/process.h"
 #include "interpose/reuse/free_fence.h"
 
-/* Ordered reuse falls to the host: rare, and out of the way. */
 static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *why) {
     static unsigned seen;
     bfc_log_repeated(BFC_LOG_DEBUG, &seen,
@@ -13,10 +12,10 @@ static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *
                      (int)arena->device, arena->id, why);
 }
 
-/* While a fence stands that must be waited for on the host: has it been completed meanwhile? */
+/* Pending blocks are not handed out before fence `until` is complete; looks whether it is. */
 static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   bfc_fence until) {
-    /* Should it have risen meanwhile, it stays; the next call sees it. */
+    /* If another thread has raised lazy_until meanwhile, it stays; the next call looks again. */
     if (bfc_fences_poll(arena->fences, driver) >= until)
         bfc_compare_exchange_seq_cst(&arena->lazy_until, &until, BFC_NO_FENCE);
     else
@@ -31,7 +30,7 @@ static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
 
-/* Whether another context has come about unseen, or may have; one that is found is known then. */
+/* Whether there is, or may be, a context that no hook has seen. One that is found is recorded. */
 static NOINLINE bool has_company(const struct bfc_driver *driver) {
     bool unknown;
     CUcontext found = bfc_contexts_search(driver, &unknown);
@@ -50,12 +49,13 @@ static inline bool wants_pending(const struct bfc_driver *driver, struct bfc_are
 }
 
 /*
- * A pending block is announced before it is looked once more whether it may be: a thread that makes
- * another context does the two the other way round, so one of the two sees the other. It
- * waits for what was announced, so that must not be a fence which only the host may wait for: hence
- * the look before; the block's own fence cannot become one later. Then the context's later work is
- * made to wait for the block's fence. False without an error: not this one, and none that is
- * pending.
+ * Makes the context's later work wait for the fence of a pending block. False without an error: the
+ * block went back, and no pending block may be handed out now.
+ *
+ * The block's fence is announced, then may_reorder is checked again. A thread that makes another
+ * context counts the context, then waits for announced fences; so one of the two sees the other.
+ * may_reorder is checked before as well, because that thread must not wait for a fence that only
+ * the host may wait for; the block's own fence cannot become such a fence later.
  */
 static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct bfc_block_info *block, CUresult *result) {
@@ -158,7 +158,7 @@ static void log_several(void) {
                          "lazy");
 }
 
-/* It is entered first, and waited for before it can touch anything. */
+/* The context is counted before the wait, so that no pending block is handed out after the wait. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);

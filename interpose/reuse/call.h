@@ -1,6 +1,6 @@
 /*
- * An allocation on its way from the program's call to its pool and, if that has no memory, to the
- * last resorts (last_resort.h): it carries what was asked for down, and what came of it up.
+ * An allocation that its pool could not serve, on its way through the last resorts (last_resort.h):
+ * the request, and what the attempts so far have answered.
  */
 #ifndef BFC_INTERPOSE_CALL_H
 #define BFC_INTERPOSE_CALL_H
@@ -13,7 +13,7 @@ enum bfc_wait_end {
     BFC_WAIT_NOT_BEGUN,
     BFC_WAIT_TIME,   /* its time was over */
     BFC_WAIT_SIGNAL, /* a handler of the program's ran */
-    BFC_WAIT_STUCK,  /* all who wait hold what the others want, and it was the youngest */
+    BFC_WAIT_STUCK,  /* all waiting jobs hold what the others want, and this one was the youngest */
     BFC_WAIT_ENDED,  /* the context, or the process, is about to end */
 };
 
@@ -28,7 +28,7 @@ struct bfc_call {
     uint64_t since_ns;      /* when the pool had refused it: the kernel's clock */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
-    bool in_pool;   /* only the arena's own pool will do */
+    bool in_pool;   /* only a block of the arena's own pool will do */
     bool is_first;  /* no other job that waits for memory is served before this call */
     CUresult error; /* what the driver answered last when the pool asked it for memory, or
                        CUDA_SUCCESS */
@@ -55,18 +55,15 @@ static inline void bfc_call_note_fatal(struct bfc_call *call, CUresult result) {
         call->error = result;
 }
 
-/*
- * Asks the pool once more, since memory may have come. True: served. False, and the status is no
- * longer BFC_OUT_OF_MEMORY: nothing further can help.
- */
+/* Asks the pool once more. True: the call is served. If it is not, and its status is no longer
+ * BFC_OUT_OF_MEMORY, no last resort can help. */
 bool bfc_call_try_again(struct bfc_call *call);
 
-/* Bytes that have to be taken for it: ready pages go to wherever they are wanted, and the policy
- * may take a region that is larger. */
+/* Bytes that the pool would have to take from the device: with pages, what its ready pages do not
+ * cover; else the smallest region that its policy would take. */
 uint64_t bfc_call_lacks(const struct bfc_call *call);
 
-/* Bytes by which the device falls short of the allocation and of what is left to others; 0: of
- * none, as far as the driver tells. */
+/* Bytes that the device has too few of for the call and BFC_RESERVE together; 0: it has enough. */
 uint64_t bfc_call_device_lacks(const struct bfc_call *call);
 
 /* Bytes that must go before the allocation is within BFC_LIMIT. */

@@ -6,7 +6,7 @@
 #include "interpose/config/process.h"
 #include "interpose/driver/current.h"
 
-/* Every call in a failed context answers so, and this one waits for nothing. */
+/* Every call in a failed context returns the error; cuMemGetInfo does so without waiting. */
 static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
     size_t unused, total;
     bool pushed;
@@ -44,7 +44,7 @@ bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *are
            !has_failed(driver, arena->context) && forget_failed_peers(driver, arena);
 }
 
-/* It may be another context's: a peer's, or that of the calling thread. */
+/* The error may be that of another context: of a peer, or of the calling thread's. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
     if (bfc_driver_is_fatal(result) && has_failed(bfc_driver(), arena->context)) {
         bfc_store_relaxed(&arena->fatal, (int)result);

@@ -20,7 +20,7 @@ static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, boo
                                      driver->cuStreamSynchronize};
 }
 
-/* Of a driver that cannot record in a stream: before CUDA 9.2. */
+/* For a driver that cannot name a stream's context (before CUDA 9.2) or has no events. */
 static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                   CUstream stream) {
@@ -28,11 +28,13 @@ static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? bfc_reuse_free(driver, arena, pointer) : result;
 }
 
-/* Where no event can be had for the stream: by a fence over all that its context has under way. */
+/* Where no event can be had for the stream, a fence over all work of its context takes its place.
+ */
 static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, CUcontext context) {
     CUresult result = CUDA_SUCCESS;
-    /* A stream of another context that may use the block is a peer's, from now on at the latest. */
+    /* A stream of another context may use the block, so that context counts as a peer from now on.
+     */
     if (context != arena->context)
         result = bfc_peers_add(context, arena->context);
     if (result != CUDA_SUCCESS)

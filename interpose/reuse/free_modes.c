@@ -14,8 +14,7 @@
 
 /* ---- waiting on the host ---- */
 
-/* Of a lane's waits so many are timed at first, then one in so many, which stands for all of them.
- */
+/* The first waits of each lane of counters are timed, then every 64th, which counts 64 times. */
 enum { TIMED_WAITS = 64 };
 
 static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -37,7 +37,8 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* Of what another thread is about to fence the flag tells no more, and it is not pending yet. */
+/* A thread that gives deferred blocks a fence has cleared has_deferred already, while the blocks
+ * are not pending yet: waits for such threads, a second at most. */
 static void await_fencers(const struct bfc_arena *arena) {
     uint64_t now = bfc_now_ns();
     struct bfc_bounded_wait patience = bfc_bounded_wait_until(now + BFC_NS_PER_SECOND, now, NAP_NS);
@@ -46,14 +47,14 @@ static void await_fencers(const struct bfc_arena *arena) {
 }
 
 /*
- * Waits, as the driver's own free does, for the work that what is deferred may still be used by.
- * That covers the owner alone: of a context with peers, whole regions go back to the driver. For a
- * thread that may free.
+ * Waits, as the driver's own free does, for the work that may still use deferred blocks, and makes
+ * them ready. The wait covers the owner's work alone; if the context has peers, whole regions go
+ * back to the driver instead. Only for a thread that may free.
  */
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_has_peers(arena)) {
-        if (!bfc_arena_is_host(arena)) /* whose release need not wait */
+        if (!bfc_arena_is_host(arena)) /* the release of host memory need not wait */
             bfc_pool_trim_used(arena->pool, UINT64_MAX);
         return CUDA_SUCCESS;
     }
@@ -63,7 +64,7 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* A peer of which the library knows nothing, or that is about to end, is not waited for. */
+/* False: the peer has no arena or is about to end, or the wait failed. */
 static bool wait_for_peer(const struct bfc_driver *driver, CUcontext peer) {
     struct bfc_arena *arena = bfc_arena_of_context(peer, 0);
     bool waited = arena && bfc_arena_enter(arena);
@@ -85,7 +86,7 @@ static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *ar
     return waited == count;
 }
 
-/* The work of a fence that was drawn before the waits had been submitted by then. */
+/* A fence drawn before the waits covers work that was submitted before them, so it is complete. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
@@ -100,7 +101,7 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
     await_fencers(arena);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
-    /* No free of the driver's takes pages back that peers may use: they are waited for as well. */
+    /* Pages are unmapped, which waits for nobody, so the work of peers is waited for as well. */
     if (arena->has_pages && bfc_reuse_has_peers(arena))
         bfc_reuse_make_all_ready(driver, arena);
     else
@@ -126,7 +127,7 @@ static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena
                                                  : defer_block(arena, pointer);
 }
 
-/* The host waits for what is deferred only when that is much. */
+/* The host waits only when more than BFC_PENDING_BUDGET bytes are deferred. */
 static CUresult free_deferring(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     CUresult result = defer_block(arena, pointer);

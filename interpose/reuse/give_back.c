@@ -1,6 +1,6 @@
 /*
- * Giving back what pools only cache of the device's memory: on request, when it was idle, and when
- * a device is full. Host memory goes by itself (spill.h).
+ * Giving cached device memory back to the driver: on request, when it was idle, and when a device
+ * is full. The feature `spill` gives host memory back itself.
  */
 #include "interpose/reuse/give_back.h"
 
@@ -18,11 +18,12 @@
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* How long a stream is waited for that frees: it may need what this thread does next. */
+/* Longest wait for a stream whose frees are awaited: it may depend on what this thread does next.
+ */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* How long a request waits for a context to come to rest. */
+/* Longest wait of a request for the work of one context. */
 #define REQUEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* Between two looks whether a context has come to rest. */
+/* Between two polls during that wait. */
 #define REST_NAP_NS 200000L
 
 static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -32,7 +33,7 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
     return freed + bfc_pool_trim(arena->pool, bytes);
 }
 
-/* Pages go only when they are ready: what unmapping waits for nobody says. */
+/* Only ready pages are unmapped, since no documentation says that unmapping waits. */
 static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
                               uint64_t bytes) {
     if (!arena->has_pages)
@@ -44,7 +45,7 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
-/* What another thread is giving back is natively free already. */
+/* Natively, memory that another thread is giving back would be free already. */
 static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     (void)driver;
@@ -52,7 +53,8 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* While something captures there are no fences; the driver's own free waits for what is needed. */
+/* While something captures no fence can be waited for, but the driver's own free waits for the
+ * work. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
@@ -76,9 +78,11 @@ static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *
     return released;
 }
 
-/* What memory may cost, step by step: nothing; waits for other threads that give back, for frees,
- * for streams that free. Each gives back at least so many bytes of what a pool caches, if it finds
- * so much. */
+/*
+ * Ways to get memory back from one arena, the cheapest first: without a wait, after a wait for
+ * other threads that give memory back, for the fences of frees, for streams with awaited frees.
+ * Each tries to give at least `bytes` back, and returns how many bytes went.
+ */
 static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    uint64_t bytes) = {
     trim_ready,
@@ -94,8 +98,8 @@ static void log_given_back(uint64_t bytes, const char *what) {
         bfc_log_repeated(BFC_LOG_INFO, &seen, "%s %s", what, BFC_BYTES(bytes));
 }
 
-/* Whether regions went in other threads since this one last asked: that may be just what it lacked,
- * as the driver was asked before they were there. */
+/* Whether any region of the process went back since this thread's last call of this function. If
+ * so, the driver may have refused this thread just before, and another attempt is worth it. */
 static bool others_gave_back(void) {
     static __thread uint64_t seen INITIAL_EXEC;
     uint64_t before = seen;
@@ -103,7 +107,7 @@ static bool others_gave_back(void) {
     return seen != before;
 }
 
-/* A free waits natively, so what is freed is free: the later rounds wait for it. */
+/* Natively a free waits, and then the memory is there at once; so the later rounds wait too. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t came = 0;
@@ -148,9 +152,9 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
 }
 
 /*
- * Whether what the context has under way comes to its end in time. The driver's own free waits for
- * that, and meanwhile nobody has the region: it may be what the program is about to allocate, and
- * a kernel may wait for what the program does then.
+ * Whether the context completes its present work in time. The driver's free of a region would wait
+ * for that work, and meanwhile the region cannot serve the program, although a kernel that runs may
+ * depend on what the program does next.
  */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
@@ -201,7 +205,7 @@ struct bfc_place bfc_place_of(const CUmemLocation *location) {
                                                                      : BFC_HERE;
 }
 
-/* Asking does a capture no harm; who cannot tell does not know that there is none. */
+/* The query does a capture no harm. If it fails, a capture is assumed. */
 static bool place_captures(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUstreamCaptureStatus status;
     CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
@@ -210,7 +214,7 @@ static bool place_captures(const struct bfc_driver *driver, const struct bfc_pla
            (ask(place->stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-/* A default stream is the current context's. */
+/* The default streams belong to the current context. */
 static CUcontext context_of_place(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUcontext context = NULL;
     bool is_default = !place->stream || place->stream == CU_STREAM_LEGACY ||
@@ -221,7 +225,7 @@ static CUcontext context_of_place(const struct bfc_driver *driver, const struct 
     return context;
 }
 
-/* False: it may be any. */
+/* False: the place may be on any device. */
 static bool find_device(const struct bfc_driver *driver, const struct bfc_place *place,
                         CUdevice *device) {
     bool pushed;
@@ -247,8 +251,8 @@ static uint64_t empty_all(const struct bfc_driver *driver, const CUdevice *devic
 }
 
 /*
- * A relaxed thread may free whatever captures, and does a capture no harm by it; so may one that a
- * capture would bar, for a call that is not barred, or if nothing is known of the capture.
+ * Whether this thread may free while something captures: the driver lets a thread in relaxed mode
+ * free, and its frees harm no capture.
  */
 static bool may_relax(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

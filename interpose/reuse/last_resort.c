@@ -10,8 +10,9 @@
 #include "interpose/table/feature.h"
 
 /*
- * Natively what one context has freed another one of its device can have, and so it must be here.
- * Where nothing seems to be lacking the driver knows better.
+ * Natively, memory that one context has freed is available to the device's other contexts, so the
+ * other pools give theirs back. If the driver refused although nothing seems to be lacking, as much
+ * as was asked for goes back.
  */
 static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
@@ -19,7 +20,8 @@ static bool empty_contexts(const struct bfc_call *call) {
     return bfc_give_back_for_sibling(call->arena, bytes);
 }
 
-/* What goes back another thread may take first: then once more, as long as something comes. */
+/* Another thread may take the memory first, so this is repeated while memory comes, for a second.
+ */
 static bool ask_contexts(struct bfc_call *call) {
     uint64_t until = bfc_now_ns() + BFC_NS_PER_SECOND;
     bool came = true, served = false;
@@ -33,7 +35,7 @@ static bool ask_contexts(struct bfc_call *call) {
 static const struct bfc_resort other_contexts = {
     .rung = BFC_RUNG_CONTEXTS, .event = BFC_EVENT_SAVED_CONTEXTS, .serve = ask_contexts};
 
-/* NULL: nothing in this build offers it. */
+/* NULL: no feature of this build has such a resort. */
 static const struct bfc_resort *find_last_resort(enum bfc_rung rung) {
     if (rung == other_contexts.rung)
         return &other_contexts;

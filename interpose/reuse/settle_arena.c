@@ -38,7 +38,7 @@ bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     return complete;
 }
 
-/* A look settles a bounded number: it is repeated as long as it finds more. */
+/* One poll completes a bounded number of fences, so polls are repeated while they complete more. */
 static bfc_fence poll_all(struct bfc_arena *arena) {
     bfc_fence complete = BFC_NO_FENCE, before;
     do {
@@ -50,7 +50,8 @@ static bfc_fence poll_all(struct bfc_arena *arena) {
 
 enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 
-/* Without what other threads' polls are asking about, less may have been found than is complete. */
+/* An event that another thread's poll is querying does not count as complete before that poll ends:
+ * waits for such polls, a second at most. Returns whether there were any. */
 static bool await_polls(struct bfc_fences *fences) {
     uint64_t begun = bfc_fences_polls(fences, true), start = bfc_now_ns();
     bool waited = false;

@@ -1,10 +1,10 @@
-/* Freed blocks become ready: what the pool asks of its upstream about fences. Thread-safe. */
+/* Which fences are complete, so that freed blocks become ready. Thread-safe. */
 #ifndef BFC_INTERPOSE_SETTLE_H
 #define BFC_INTERPOSE_SETTLE_H
 
 #include "interpose/arena/state.h"
 
-/* The pool's questions (struct bfc_upstream). */
+/* poll and wait of struct bfc_upstream; `arena` is a struct bfc_arena. */
 bfc_fence bfc_reuse_poll(void *arena);
 bfc_fence bfc_reuse_wait(void *arena, bfc_fence fence, uint64_t timeout_ns);
 

@@ -7,14 +7,14 @@
 #include "interpose/reuse/allocate.h"
 #include "interpose/table/feature.h"
 
-/* A region needs no holding: it is not given back while the block that was shown is live. */
+/* The region is not held: while the shared block is live, the region is not given back anyway. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer) {
     bfc_pool_share_region(arena->pool, pointer, false);
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
 
-/* The peer is entered first, and waited for before it can touch anything. */
+/* The peer is recorded before the wait, so that no pending block is handed out after the wait. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
     struct bfc_arena *arena = result == CUDA_SUCCESS ? bfc_arena_of_context(owner, 0) : NULL;
@@ -24,7 +24,7 @@ static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CU
     return result;
 }
 
-/* The first error counts: then the peer gets no access. */
+/* Returns the first error; then the peer must get no access. */
 static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdevice device) {
     CUresult result = CUDA_SUCCESS;
@@ -34,7 +34,7 @@ static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_a
     return result;
 }
 
-/* Access of the current context, `accessor`, is on or off: pages must be told by device. */
+/* The access of the current context, `accessor`, changes. Access to pages is granted by device. */
 static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext accessor,
                                    CUcontext owner, bool on) {
     CUdevice device;
@@ -48,7 +48,7 @@ static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext ac
     return result;
 }
 
-/* Without its pages the peer has not got what it was given: access is turned off again. */
+/* If the peer cannot be given access to the pages, its access is turned off again. */
 static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = switch_page_access(driver, accessor, owner, true);
     if (result != CUDA_SUCCESS && driver->cuCtxDisablePeerAccess) {
@@ -80,7 +80,7 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     return result;
 }
 
-/* The mapping's device is another one: this context may have got access to all that is there. */
+/* The mapping is of another device's memory, so `accessor` may reach all memory of that device. */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);

@@ -3,8 +3,6 @@
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
 
-__thread char pool_thread INITIAL_EXEC;
-
 #define MOVES_A_CALL 8
 
 static bool commit_records(struct bfc_pool *pool, uint64_t records) {

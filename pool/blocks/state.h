@@ -9,6 +9,8 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/sizes.h"
+#include "base/thread_identity.h"
 #include "pool/blocks/rules.h"
 #include "pool/pool.h"
 #include "pool/structures/address_index.h"
@@ -20,10 +22,6 @@
 
 /* Rounds down to whole granules. */
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
-
-#define KIB ((uint64_t)1 << 10)
-#define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
 
 struct region {
     bfc_addr start;      /* of a vacant record: the next vacant record */
@@ -115,8 +113,6 @@ struct bfc_pool {
     struct bfc_pool_stats own_stats;
 };
 
-extern __thread char pool_thread INITIAL_EXEC HIDDEN; /* its address tells threads apart */
-
 /* Writes a note (struct bfc_pool_note); notes_left must not be 0. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
@@ -124,7 +120,7 @@ static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes)
     note->id = id;
     note->bytes = bytes;
     if (bytes)
-        note->thread = (uint64_t)(uintptr_t)&pool_thread;
+        note->thread = bfc_thread_identity();
 }
 
 /* Returns the bytes that were requested for a live block. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
+#include "base/sizes.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
@@ -18,7 +19,6 @@
 #define MESSAGE 4096u
 #define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
-#define MIB ((uint64_t)1 << 20)
 enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };

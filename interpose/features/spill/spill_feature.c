@@ -6,14 +6,13 @@
 
 #include "base/bytes.h"
 #include "base/open_file.h"
+#include "base/sizes.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
 #include "interpose/features/spill/host_memory.h"
 #include "interpose/features/spill/spill.h"
 #include "interpose/table/feature.h"
-
-#define MIB ((uint64_t)1 << 20)
 
 struct spilled {
     uint64_t in_use, reserved, limit;
