@@ -6,11 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 
 uint64_t bfc_kernel_now_ns(void) {
     struct timespec time = {0};
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time) != 0)
+        return bfc_now_ns();
     return (uint64_t)time.tv_sec * BFC_NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
@@ -31,6 +33,29 @@ void bfc_back_off(unsigned *tries) {
     } else {
         bfc_nap(NAP_NS);
     }
+}
+
+bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns) {
+    enum { LEAST_NAP_NS = 20000, MOST_NAP_NS = 200000 };
+    uint64_t start = 0;
+    while (!is_over(argument)) {
+        uint64_t now = bfc_kernel_now_ns();
+        start = start ? start : now;
+        if (now - start >= limit_ns)
+            return false;
+        uint64_t nap = (now - start) / 8;
+        nap = nap < LEAST_NAP_NS ? LEAST_NAP_NS : nap;
+        bfc_nap((long)(nap < MOST_NAP_NS ? nap : MOST_NAP_NS));
+    }
+    return true;
+}
+
+static bool is_zero(void *count) {
+    return bfc_load_seq_cst((const unsigned *)count) == 0;
+}
+
+bool bfc_await_zero(const unsigned *count, uint64_t limit_ns) {
+    return bfc_await(is_zero, (void *)count, limit_ns);
 }
 
 struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns) {

@@ -21,7 +21,7 @@ static inline uint64_t bfc_now_ns(void) {
 }
 
 /* The kernel's own monotonic clock, whatever stands before the C library's (libfaketime): for times
- * that processes compare. */
+ * that processes compare, and for waits that a program's clock must not end. */
 uint64_t bfc_kernel_now_ns(void);
 
 static inline double bfc_now_seconds(void) {
@@ -51,8 +51,20 @@ void bfc_nap(long ns);
 void bfc_back_off(unsigned *tries);
 
 /*
- * A bounded wait. It ends by the clock or by the number of naps, since a program's clock may stand
- * still (libfaketime). Each nap takes at least `nap_ns`, so by count it never ends earlier.
+ * Waits until `is_over(argument)` returns true, and calls it once at least. True: it did. False:
+ * `limit_ns` nanoseconds of the kernel's clock passed first. Between two calls the thread sleeps an
+ * eighth of the time that it has waited so far, but no less than 20 and no more than 200 µs. For
+ * callers that hold no lock which the awaited thread may want, and never under the pool's lock.
+ */
+bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
+
+/* The same until an atomic counter is 0. */
+bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
+
+/*
+ * A bounded wait, for loops that do more than ask. It ends by the clock or by the number of naps,
+ * since a program's clock may stand still (libfaketime). Each nap takes at least `nap_ns`, so by
+ * count it never ends earlier.
  */
 struct bfc_bounded_wait {
     uint64_t until_ns, naps;

@@ -111,8 +111,6 @@ void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *plac
 
 /* ---- use and end ---- */
 
-enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
-
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     enum bfc_handle handle = bfc_handle_of(driver, arena->context, arena->id);
     return !bfc_load_acquire(&arena->ended) &&
@@ -147,26 +145,24 @@ void bfc_arena_leave(struct bfc_arena *arena) {
     bfc_fetch_sub_seq_cst(&arena->visitors, 1);
 }
 
-/* Waits until `count` is 0, at most LONGEST_WAIT_NS. */
-static void wait_for_none(const unsigned *count, const bool *ended) {
-    uint64_t start = 0;
-    while (bfc_load_seq_cst(count) != 0 && !bfc_load_acquire(ended)) {
-        uint64_t now = bfc_now_ns();
-        start = start ? start : now;
-        if (now - start >= LONGEST_WAIT_NS)
-            return;
-        bfc_nap(NAP_NS);
-    }
+static bool is_open_or_ended(void *argument) {
+    const struct bfc_arena *arena = argument;
+    return bfc_load_seq_cst(&arena->closers) == 0 || bfc_load_acquire(&arena->ended);
+}
+
+static bool is_empty_or_ended(void *argument) {
+    const struct bfc_arena *arena = argument;
+    return bfc_load_seq_cst(&arena->visitors) == 0 || bfc_load_acquire(&arena->ended);
 }
 
 bool bfc_arena_await(struct bfc_arena *arena) {
-    wait_for_none(&arena->closers, &arena->ended);
+    bfc_await(is_open_or_ended, arena, BFC_NS_PER_SECOND);
     return bfc_arena_enter(arena);
 }
 
 void bfc_arena_close(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->closers, 1);
-    wait_for_none(&arena->visitors, &arena->ended);
+    bfc_await(is_empty_or_ended, arena, BFC_NS_PER_SECOND);
 }
 
 void bfc_arena_reopen(struct bfc_arena *arena) {

@@ -22,7 +22,6 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 16, QUEUES_A_POLL = 8 };
-enum { LONGEST_WAIT_NS = 1000000000 }; /* for other threads' queries */
 #define NAP_NS 20000L
 
 /* A thread that looks. */
@@ -415,21 +414,26 @@ static void set_queued_liveness(struct bfc_stream_frees *frees, CUcontext contex
     set_liveness(frees->store, context, liveness);
 }
 
+struct suspension {
+    struct bfc_stream_frees *frees;
+    CUcontext context;
+};
+
 /* No question about the context is begun after that. */
-static bool put_frees_aside(struct bfc_stream_frees *frees, CUcontext context) {
+static bool put_frees_aside(void *argument) {
+    const struct suspension *suspension = argument;
+    struct bfc_stream_frees *frees = suspension->frees;
     pthread_mutex_lock(&frees->lock);
-    set_queued_liveness(frees, context, ENDING);
+    set_queued_liveness(frees, suspension->context, ENDING);
     const struct look *look = frees->looks;
-    while (look && look->context != context)
+    while (look && look->context != suspension->context)
         look = look->next;
     pthread_mutex_unlock(&frees->lock);
     return !look;
 }
 
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context) {
-    uint64_t start = bfc_now_ns();
-    while (!put_frees_aside(frees, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
-        bfc_nap(NAP_NS);
+    bfc_await(put_frees_aside, &(struct suspension){frees, context}, BFC_NS_PER_SECOND);
 }
 
 void bfc_stream_frees_resume_context(struct bfc_stream_frees *frees, CUcontext context) {

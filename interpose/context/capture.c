@@ -75,22 +75,17 @@ void bfc_gate_leave(void) {
 
 /* ---- waits by context ---- */
 
-enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
-
-static bool are_waits(void) {
+static bool no_wait_is_under_way(void *unused) {
+    (void)unused;
     unsigned under_way = 0;
     for (int i = 0; i < BFC_WAITS; i++)
         under_way += bfc_load_seq_cst(&bfc_waits[i].under_way);
-    return under_way != 0;
+    return under_way == 0;
 }
 
 /* No new wait begins meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
-    /* By the kernel's clock: one that the program's own clock could make jump would end the loop
-     * early and so break a capture. */
-    uint64_t began = are_waits() ? bfc_kernel_now_ns() : 0;
-    while (are_waits() && bfc_kernel_now_ns() - began < LONGEST_WAIT_NS)
-        bfc_nap(NAP_NS);
+    bfc_await(no_wait_is_under_way, NULL, BFC_NS_PER_SECOND);
 }
 
 /* ---- the parts of the gate ---- */

@@ -27,8 +27,7 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
-enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
-#define NAP_NS 20000L                  /* between two polls of a wait */
+#define NAP_NS 20000L /* between two polls of a wait */
 
 /* The state of a fence. While it is RECORDING, it counts as inside the part of the gate. */
 enum state { RECORDING, RECORDED, VOID };
@@ -661,11 +660,18 @@ static bool are_used(struct bfc_fences *fences, CUcontext context) {
     return used;
 }
 
+struct suspension {
+    struct bfc_fences *fences;
+    CUcontext context;
+};
+
 /* Called repeatedly, so that events that were made meanwhile get their liveness too. */
-static bool put_fences_aside(struct bfc_fences *fences, CUcontext context) {
+static bool put_fences_aside(void *argument) {
+    const struct suspension *suspension = argument;
+    struct bfc_fences *fences = suspension->fences;
     lock_fences(fences);
-    set_all_liveness(fences, context, ENDING);
-    bool used = are_used(fences, context);
+    set_all_liveness(fences, suspension->context, ENDING);
+    bool used = are_used(fences, suspension->context);
     unlock_fences(fences);
     return !used;
 }
@@ -678,9 +684,7 @@ void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context) {
     *ending = (struct ending){context, fences->endings};
     fences->endings = ending;
     unlock_fences(fences);
-    uint64_t start = bfc_now_ns();
-    while (!put_fences_aside(fences, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
-        bfc_nap(NAP_NS);
+    bfc_await(put_fences_aside, &(struct suspension){fences, context}, BFC_NS_PER_SECOND);
 }
 
 void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context) {

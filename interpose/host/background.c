@@ -75,7 +75,5 @@ void bfc_background_end(void) {
 
 void bfc_background_stop(uint64_t longest_ns) {
     bfc_store_seq_cst(&stopping, true);
-    uint64_t start = bfc_now_ns();
-    while (bfc_load_seq_cst(&working) != 0 && bfc_now_ns() - start < longest_ns)
-        bfc_nap(50000);
+    bfc_await_zero(&working, longest_ns);
 }

@@ -11,8 +11,6 @@
 #include "interpose/config/options.h"
 #include "interpose/reuse/free_fence.h"
 
-#define NAP_NS 20000L
-
 static CUresult defer_block(struct bfc_arena *arena, CUdeviceptr pointer) {
     if (bfc_pool_free(arena->pool, pointer, BFC_DEFERRED_FENCE) != BFC_OK)
         return CUDA_ERROR_INVALID_VALUE;
@@ -40,10 +38,7 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
 /* A thread that gives deferred blocks a fence has cleared has_deferred already, while the blocks
  * are not pending yet: waits for such threads, a second at most. */
 static void await_fencers(const struct bfc_arena *arena) {
-    uint64_t now = bfc_now_ns();
-    struct bfc_bounded_wait patience = bfc_bounded_wait_until(now + BFC_NS_PER_SECOND, now, NAP_NS);
-    while (bfc_load_seq_cst(&arena->fencers) != 0 && bfc_bounded_wait_nap(&patience))
-        ;
+    bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
 }
 
 /*

@@ -23,8 +23,6 @@
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 /* Longest wait of a request for the work of one context. */
 #define REQUEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* Between two polls during that wait. */
-#define REST_NAP_NS 200000L
 
 static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t bytes) {
@@ -135,12 +133,18 @@ uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes) {
     return came;
 }
 
-static bool is_complete(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_fence fence) {
-    if (!bfc_arena_enter(arena))
+struct awaited_fence {
+    struct bfc_arena *arena;
+    bfc_fence fence;
+};
+
+static bool is_complete(void *argument) {
+    const struct awaited_fence *awaited = argument;
+    if (!bfc_arena_enter(awaited->arena))
         return false;
-    bool complete = bfc_fences_poll(arena->fences, driver) >= fence;
-    bfc_arena_leave(arena);
-    return complete;
+    bfc_fence complete = bfc_fences_poll(awaited->arena->fences, bfc_driver());
+    bfc_arena_leave(awaited->arena);
+    return complete >= awaited->fence;
 }
 
 static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_fence *fence) {
@@ -158,17 +162,9 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
  */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
-    bfc_fence fence;
-    if (!arena->fences)
-        return true;
-    if (!record_now(driver, arena, &fence))
-        return false;
-    uint64_t now = bfc_now_ns();
-    struct bfc_bounded_wait patience = bfc_bounded_wait_until(now + limit_ns, now, REST_NAP_NS);
-    while (!is_complete(driver, arena, fence))
-        if (!bfc_bounded_wait_nap(&patience))
-            return false;
-    return true;
+    struct awaited_fence awaited = {.arena = arena};
+    return !arena->fences || (record_now(driver, arena, &awaited.fence) &&
+                              bfc_await(is_complete, &awaited, limit_ns));
 }
 
 uint64_t bfc_give_back_bytes(uint64_t bytes) {

@@ -48,18 +48,24 @@ static bfc_fence poll_all(struct bfc_arena *arena) {
     return complete;
 }
 
-enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
+struct polls {
+    struct bfc_fences *fences;
+    uint64_t begun;
+};
+
+static bool have_ended(void *argument) {
+    const struct polls *polls = argument;
+    return bfc_fences_polls(polls->fences, false) >= polls->begun;
+}
 
 /* An event that another thread's poll is querying does not count as complete before that poll ends:
  * waits for such polls, a second at most. Returns whether there were any. */
 static bool await_polls(struct bfc_fences *fences) {
-    uint64_t begun = bfc_fences_polls(fences, true), start = bfc_now_ns();
-    bool waited = false;
-    while (bfc_fences_polls(fences, false) < begun && bfc_now_ns() - start < LONGEST_WAIT_NS) {
-        bfc_nap(NAP_NS);
-        waited = true;
-    }
-    return waited;
+    struct polls polls = {fences, bfc_fences_polls(fences, true)};
+    if (have_ended(&polls))
+        return false;
+    bfc_await(have_ended, &polls, BFC_NS_PER_SECOND);
+    return true;
 }
 
 void bfc_reuse_settle(struct bfc_arena *arena) {
