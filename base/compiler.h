@@ -24,6 +24,10 @@
  */
 #define HIDDEN __attribute__((visibility("hidden")))
 
+/* Compiles a function without the sanitizers' checks, because a sanitizer's runtime calls it before
+ * that runtime is ready. */
+#define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
+
 /* A symbol that the linker may have to leave out; its address is NULL then. */
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/file_name.h"
 #include "interpose/config/routes.h"
 #include "interpose/driver/driver.h"
@@ -242,7 +243,7 @@ int bfc_dlopen_mode(const char *file, int mode) {
     return choice && strcmp(choice, "keep") == 0 ? mode : mode & ~RTLD_DEEPBIND;
 }
 
-void *bfc_next_function(const char *name) {
+NO_SANITIZER void *bfc_next_function(const char *name) {
     void *next = bfc_real_dlsym(RTLD_NEXT, name);
     return next ? next : bfc_c_function(name);
 }

@@ -465,11 +465,15 @@ static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
     return complete;
 }
 
-static bfc_fence complete_fence(struct bfc_fences *fences) {
+static bfc_fence read_fence(struct bfc_fences *fences, const bfc_fence *field) {
     lock_fences(fences);
-    bfc_fence fence = fences->first - 1;
+    bfc_fence fence = *field;
     unlock_fences(fences);
     return fence;
+}
+
+static bfc_fence complete_fence(struct bfc_fences *fences) {
+    return read_fence(fences, &fences->first) - 1;
 }
 
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver) {
@@ -560,10 +564,7 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
 }
 
 bfc_fence bfc_fences_last(struct bfc_fences *fences) {
-    lock_fences(fences);
-    bfc_fence last = fences->next - 1;
-    unlock_fences(fences);
-    return last;
+    return read_fence(fences, &fences->next) - 1;
 }
 
 /* ---- ordering ---- */
@@ -587,33 +588,29 @@ bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_
 }
 
 bfc_fence bfc_fences_announced(struct bfc_fences *fences) {
-    lock_fences(fences);
-    bfc_fence fence = fences->handed_out;
-    unlock_fences(fences);
-    return fence;
+    return read_fence(fences, &fences->handed_out);
 }
 
-void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order) {
-    if (!order->events)
-        return;
+static void end_order(struct bfc_fences *fences, const struct bfc_order *order, bool ordered) {
     lock_fences(fences);
     fences->ordering--;
     unpin_locked(fences, order->fence, false);
+    if (ordered && order->fence > fences->ordered)
+        bfc_store_release(&fences->ordered, order->fence);
     unlock_fences(fences);
+}
+
+void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order) {
+    if (order->events)
+        end_order(fences, order, false);
 }
 
 CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
                           CUcontext context, const struct bfc_order *order) {
-    CUresult result = CUDA_SUCCESS;
     if (!order->events)
-        return result;
-    result = bfc_fence_events_order(driver, context, order->events);
-    lock_fences(fences);
-    fences->ordering--;
-    unpin_locked(fences, order->fence, false);
-    if (result == CUDA_SUCCESS && order->fence > fences->ordered)
-        bfc_store_release(&fences->ordered, order->fence);
-    unlock_fences(fences);
+        return CUDA_SUCCESS;
+    CUresult result = bfc_fence_events_order(driver, context, order->events);
+    end_order(fences, order, result == CUDA_SUCCESS);
     return result;
 }
 
@@ -638,11 +635,7 @@ static void set_all_liveness(struct bfc_fences *fences, CUcontext context, enum 
 static void purge_store(struct bfc_fences *fences) {
     struct event *stored = fences->store;
     fences->store = NULL;
-    while (stored) {
-        struct event *event = stored;
-        stored = event->next;
-        store_event(fences, event);
-    }
+    store_events(fences, stored);
 }
 
 static bool is_used(const struct entry *entry, CUcontext context) {

@@ -15,11 +15,10 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 
 /* Weak, so that the loader itself does not become a library that we need by name. */
 #pragma weak _r_debug
-
-#define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
 NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
