@@ -10,7 +10,7 @@
 #include "base/sizes.h"
 #include "interpose/config/distance.h"
 
-/* What BFC_MODE chooses beside the defaults. */
+/* The settings that each BFC_MODE chooses in place of a default. */
 static const struct choice {
     enum bfc_mode mode;
     const char *name, *value;
@@ -75,13 +75,10 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  (unsigned long long)option->most);
         break;
     case BFC_OPTION_SHARE:
-        snprintf(text, size,
-                 "a size such as 2.5G, or a fraction of the device's memory above 0 and below 1");
-        break;
     case BFC_OPTION_AMOUNT:
-        snprintf(
-            text, size,
-            "none, a size such as 2.5G, or a fraction of the device's memory above 0 and below 1");
+        snprintf(text, size,
+                 "%sa size such as 2.5G, or a fraction of the device's memory above 0 and below 1",
+                 option->kind == BFC_OPTION_AMOUNT ? "none, " : "");
         break;
     case BFC_OPTION_FILE:
         snprintf(text, size, "none, %s%sor a file's path of 1 to 250 characters",
@@ -153,20 +150,12 @@ static bool parse_fraction(const char *value, double *fraction) {
     return true;
 }
 
-static bool parse_amount(const char *value, struct bfc_amount *amount) {
+/* BFC_OPTION_AMOUNT accepts none and refuses 0; BFC_OPTION_SHARE does the reverse. */
+static bool parse_amount(const char *value, bool is_share, struct bfc_amount *amount) {
     struct bfc_amount parsed = {.bytes = UINT64_MAX};
-    if (strcmp(value, "none") != 0 && !parse_fraction(value, &parsed.fraction) &&
-        (!bfc_bytes_parse(value, UINT64_MAX, &parsed.bytes) || parsed.bytes == 0))
-        return false;
-    *amount = parsed;
-    return true;
-}
-
-/* A size or a fraction, 0 too. */
-static bool parse_share(const char *value, struct bfc_amount *amount) {
-    struct bfc_amount parsed = {.bytes = UINT64_MAX};
-    if (!parse_fraction(value, &parsed.fraction) &&
-        !bfc_bytes_parse(value, UINT64_MAX, &parsed.bytes))
+    bool is_none = !is_share && strcmp(value, "none") == 0;
+    if (!is_none && !parse_fraction(value, &parsed.fraction) &&
+        (!bfc_bytes_parse(value, UINT64_MAX, &parsed.bytes) || (parsed.bytes == 0 && !is_share)))
         return false;
     *amount = parsed;
     return true;
@@ -213,8 +202,6 @@ static bool set_value(struct bfc_options *options, const struct bfc_option *opti
         return parse_number(value, option, field);
     case BFC_OPTION_WHOLE:
         return !strchr(value, '.') && parse_number(value, option, field);
-    case BFC_OPTION_SHARE:
-        return parse_share(value, field);
     case BFC_OPTION_SIZE:
         if (may_be_none(option) && strcmp(value, "none") == 0) {
             *(uint64_t *)field = UINT64_MAX;
@@ -224,8 +211,9 @@ static bool set_value(struct bfc_options *options, const struct bfc_option *opti
             return false;
         *(uint64_t *)field = bytes;
         return true;
+    case BFC_OPTION_SHARE:
     case BFC_OPTION_AMOUNT:
-        return parse_amount(value, field);
+        return parse_amount(value, option->kind == BFC_OPTION_SHARE, field);
     case BFC_OPTION_WORDS:
         return parse_words(option->choices, value, field);
     case BFC_OPTION_FILE:
@@ -468,10 +456,8 @@ static void print_number(double number, char *text, size_t size) {
 static void print_amount(const struct bfc_amount *amount, char *text, size_t size) {
     if (amount->fraction > 0)
         snprintf(text, size, "%g", amount->fraction);
-    else if (amount->bytes == UINT64_MAX)
-        snprintf(text, size, "none");
     else
-        print_size(amount->bytes, text, size);
+        print_size_or_none(amount->bytes, text, size);
 }
 
 static void print_value(const struct bfc_options *options, const struct bfc_option *option,

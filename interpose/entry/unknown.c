@@ -46,26 +46,8 @@ WRAPPER(5)
 WRAPPER(6)
 WRAPPER(7)
 
-static entry *wrapper_of(int place) {
-    switch (place) {
-    case 0:
-        return wrapper_0;
-    case 1:
-        return wrapper_1;
-    case 2:
-        return wrapper_2;
-    case 3:
-        return wrapper_3;
-    case 4:
-        return wrapper_4;
-    case 5:
-        return wrapper_5;
-    case 6:
-        return wrapper_6;
-    default:
-        return wrapper_7;
-    }
-}
+static entry *const wrappers[PLACES] = {wrapper_0, wrapper_1, wrapper_2, wrapper_3,
+                                        wrapper_4, wrapper_5, wrapper_6, wrapper_7};
 
 bool bfc_unknown_begins(const char *name) {
     static const char begin[] = "cuStreamBegin";
@@ -88,13 +70,13 @@ static int place_of_entry(entry *real) {
 void *bfc_unknown_wrapper(const void *real) {
     for (int place = 0; place < PLACES; place++)
         if (real && __extension__(void *) bfc_load_acquire(&places[place]) == real)
-            return __extension__(void *) wrapper_of(place);
+            return __extension__(void *) wrappers[place];
     return NULL;
 }
 
 void *bfc_unknown_real(const void *wrapper) {
     for (int place = 0; place < PLACES; place++)
-        if (__extension__(void *) wrapper_of(place) == wrapper)
+        if (__extension__(void *) wrappers[place] == wrapper)
             return __extension__(void *) bfc_load_acquire(&places[place]);
     return NULL;
 }
@@ -106,7 +88,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     *(void **)&called = real;
     int place = place_of_entry(called);
     if (place >= 0)
-        return __extension__(void *) wrapper_of(place);
+        return __extension__(void *) wrappers[place];
     /* There is no wrapper left, so this entry may begin a capture unseen from now on. */
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);

@@ -9,14 +9,18 @@
 #include "base/compiler.h"
 #include "interpose/host/thread.h"
 
-#define LONGEST_STOP_NS ((uint64_t)1000 * 1000 * 1000)
-
 static __thread bool is_background INITIAL_EXEC;
 static unsigned working; /* atomic: pieces of work under way */
 static bool stopping;    /* atomic */
 static pid_t starter;    /* atomic: the process whose threads they are */
 
 /* ---- starting ---- */
+
+/* Forbids further work, and waits for work under way. */
+static void stop_work(void) {
+    bfc_store_seq_cst(&stopping, true);
+    bfc_await_zero(&working, BFC_NS_PER_SECOND);
+}
 
 /*
  * At exit, before the driver's own handlers, which were there before our threads were: waits for
@@ -26,7 +30,7 @@ static pid_t starter;    /* atomic: the process whose threads they are */
 static void stop_at_exit(void *unused) {
     (void)unused;
     if (bfc_load_relaxed(&starter) == getpid() && !bfc_background_is_over())
-        bfc_background_stop(LONGEST_STOP_NS);
+        stop_work();
 }
 
 /* What these threads call needs little stack; the program's address space is spared the default's.
@@ -71,9 +75,4 @@ bool bfc_background_begin(void) {
 
 void bfc_background_end(void) {
     bfc_fetch_sub_release(&working, 1);
-}
-
-void bfc_background_stop(uint64_t longest_ns) {
-    bfc_store_seq_cst(&stopping, true);
-    bfc_await_zero(&working, longest_ns);
 }

@@ -3,7 +3,8 @@
  * driver any more, because the driver may already be shutting down.
  *
  * Such a thread calls bfc_background_enter first, and encloses each piece of work that may call the
- * driver in bfc_background_begin and _end; the thread that exits calls bfc_background_stop.
+ * driver in bfc_background_begin and _end. At the process's exit a handler forbids further work,
+ * and waits a second at most for work under way.
  */
 #ifndef BFC_INTERPOSE_BACKGROUND_H
 #define BFC_INTERPOSE_BACKGROUND_H
@@ -13,8 +14,8 @@
 
 /*
  * Starts a thread of the library's own, with all signals blocked, since the program's handlers must
- * not run there. At the process's exit its work is stopped (bfc_background_stop), before the
- * driver's own handlers run. False: the host has no memory, or allows no thread.
+ * not run there. At the process's exit its work is stopped before the driver's own handlers run.
+ * False: the host has no memory, or allows no thread.
  */
 bool bfc_background_start(void *(*run)(void *), void *argument);
 
@@ -25,9 +26,6 @@ void bfc_background_enter(void);
  * work must not be done; then bfc_background_end is not called. */
 bool bfc_background_begin(void);
 void bfc_background_end(void);
-
-/* Forbids further work, and waits `longest_ns` at most for work under way. Thread-safe. */
-void bfc_background_stop(uint64_t longest_ns);
 
 /* Whether the calling thread is a background thread. */
 bool bfc_background_is_current(void);
