@@ -14,6 +14,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/last_resort.h"
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
@@ -212,6 +213,7 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
 static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
     bool fatal = bfc_driver_is_fatal(call->error);
+    bfc_reuse_note_failure(call->error);
     if (call->status == BFC_NO_HOST_MEMORY)
         return bfc_forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
                                         BFC_FORWARD_NO_HOST_MEMORY);

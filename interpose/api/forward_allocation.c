@@ -6,6 +6,7 @@
 #include "interpose/arena/bypassed.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
+#include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/published_segment.h"
 
@@ -65,6 +66,7 @@ CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *po
         result = driver->cuMemAlloc_v2(pointer, bytes);
     if (result == CUDA_SUCCESS)
         bfc_arena_given_out(*pointer, bytes);
+    bfc_reuse_note_failure(result);
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include "interpose/api/open_arena.h"
 #include "interpose/arena/leaving.h"
 #include "interpose/context/contexts.h"
+#include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/settle_arena.h"
 
 /* A region is of whole pages where the device has no less. */
@@ -112,8 +113,11 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
     if (bfc_process_if_made())
         bfc_contexts_review(driver);
     struct bfc_arena *arena = arena_asked(driver);
-    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
-        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS) {
+        CUresult result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+        bfc_reuse_note_failure(result);
+        return result;
+    }
     if (free_bytes)
         *free_bytes = device_free;
     if (total_bytes)

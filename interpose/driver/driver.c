@@ -27,6 +27,10 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
     *(void **)&calls->name##_ptds = bfc_object_function(library, #name "_ptds", &version);
     BFC_SYNCHRONOUS_CALLS(FIND)
 #undef FIND
+#define FIND(name, parameters, arguments)                                                          \
+    *(void **)&calls->name = bfc_object_function(library, #name, &version);
+    BFC_FAILURE_CALLS(FIND)
+#undef FIND
     calls->can_pool = calls->cuMemAlloc_v2 && calls->cuMemFree_v2 && calls->cuCtxGetCurrent &&
                       calls->cuCtxPushCurrent_v2 && calls->cuCtxPopCurrent_v2 &&
                       calls->cuCtxGetDevice && calls->cuCtxSynchronize &&

@@ -16,6 +16,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/calls_retried_when_full.h"
+#include "interpose/driver/failure_calls.h"
 #include "interpose/driver/synchronous_calls.h"
 
 typedef unsigned long long bfc_cuda_flags;
@@ -87,10 +88,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuStreamEndCaptureToCig_ptsz, (CUstream))                                                    \
     X(cuStreamDestroy, (CUstream))                                                                 \
     X(cuStreamDestroy_v2, (CUstream))                                                              \
-    X(cuCtxSynchronize, (void))                                                                    \
-    X(cuEventSynchronize, (CUevent))                                                               \
-    X(cuStreamSynchronize, (CUstream))                                                             \
-    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
     X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
     X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
 
@@ -109,7 +106,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
     X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
     X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))                                   \
-    X(cuEventQuery, (CUevent))                                                                     \
     X(cuEventRecord, (CUevent, CUstream))                                                          \
     X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
     X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, bfc_cuda_flags))           \
@@ -148,7 +144,6 @@ typedef unsigned long long bfc_cuda_flags;
 #undef cuStreamGetCtx
 #undef cuStreamGetId
 #undef cuStreamIsCapturing
-#undef cuStreamSynchronize
 
 struct bfc_driver {
 #define FIELD(name, arguments) CUresult(*name) arguments;
@@ -164,6 +159,9 @@ struct bfc_driver {
 #define FIELD(name, parameters, arguments, to, from)                                               \
     CUresult(*name) parameters, (*name##_ptds)parameters;
     BFC_SYNCHRONOUS_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, parameters, arguments) CUresult(*name) parameters;
+    BFC_FAILURE_CALLS(FIELD)
 #undef FIELD
     bool can_pool;        /* it has every call that pooling needs */
     bool can_page;        /* it has every call of virtual memory management (CUDA 10.2) */

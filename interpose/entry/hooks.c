@@ -405,29 +405,6 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
-/* The program hears of a failure; from then on the pools answer as the driver does. */
-#define WAIT(name, arguments)                                                                      \
-    BFC_FIND_DRIVER(driver, name);                                                                 \
-    CUresult result = driver->name arguments;                                                      \
-    bfc_reuse_note_failure(result);                                                                \
-    return result
-
-BFC_HOOK(cuCtxSynchronize, (void)) {
-    WAIT(cuCtxSynchronize, ());
-}
-
-BFC_HOOK(cuEventSynchronize, (CUevent event)) {
-    WAIT(cuEventSynchronize, (event));
-}
-
-BFC_HOOK(cuStreamSynchronize, (CUstream stream)) {
-    WAIT(cuStreamSynchronize, (stream));
-}
-
-BFC_HOOK(cuStreamSynchronize_ptsz, (CUstream stream)) {
-    WAIT(cuStreamSynchronize_ptsz, (stream));
-}
-
 BFC_HOOK(cuStreamDestroy, (CUstream stream)) {
     BFC_FIND_DRIVER(driver, cuStreamDestroy);
     return destroy_stream(driver, stream, driver->cuStreamDestroy);
@@ -468,6 +445,10 @@ BFC_INCIDENTAL_CALLS(DECLARE)
 BFC_SYNCHRONOUS_CALLS(DECLARE)
 #undef DECLARE
 
+#define DECLARE(name, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
+BFC_FAILURE_CALLS(DECLARE)
+#undef DECLARE
+
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
@@ -486,6 +467,10 @@ static const struct bfc_hook hooks[] = {
         {#name "_ptds", __extension__(void *) hook_##name##_ptds,                                  \
          offsetof(struct bfc_driver, name##_ptds)},
                 BFC_SYNCHRONOUS_CALLS(ROW)
+#undef ROW
+#define ROW(name, parameters, arguments)                                                           \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+                    BFC_FAILURE_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };

@@ -32,6 +32,7 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
         BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
         if (result == CUDA_SUCCESS)                                                                \
             bfc_count_past_pool(BFC_BYPASS_##kind, (uintptr_t)*out, bytes);                        \
+        bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \
     }
 BFC_BYPASS_CALLS(BYPASS)

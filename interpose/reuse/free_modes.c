@@ -150,13 +150,20 @@ static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
+/* The answer to a pointer that cannot be freed; after the driver's own exit, that error. */
+static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver) {
+    CUcontext context;
+    CUresult result = driver->cuCtxGetCurrent(&context);
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+}
+
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
     /* A pointer that cannot be freed fails before the wait, as it does natively: the work that is
      * under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
-        return CUDA_ERROR_INVALID_VALUE;
+        return refuse_pointer(driver);
     if (UNLIKELY(!arena->fences))
         return free_without_fences(driver, arena, pointer, seen);
     struct bfc_waits *waits = bfc_capture_enter_wait();

@@ -91,7 +91,8 @@ static block_index larger_of(const struct bfc_pool *pool, block_index a, block_i
 
 static block_index largest_in(const struct bfc_pool *pool, const struct bins *bins) {
     if (bins->is_sorted)
-        return bins->root ? sorted_last(bins->root, pool->blocks) : 0;
+        return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
+                         sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
     unsigned bin = BIN_COUNT;
     while (bin > 0 && bins->heads[bin] == NO_HEAD)
@@ -208,13 +209,14 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     add_regions(pool, room);
+    room->largest = largest_room(pool);
     if (pool->paging) {
         uint64_t pages = victims_ready(pool) + victims_to_come(pool);
         room->reserved += pages;
         room->on_device += pages;
+        room->largest = bfc_max(room->largest, pages); /* pages go wherever they are wanted */
     }
     room->releasing = pool->releasing;
-    room->largest = largest_room(pool);
     pool_leave(pool);
     if (pool->paging)
         bfc_pool_let_pages(pool);

@@ -113,10 +113,3 @@ block_index sorted_largest(block_index root, const struct block *blocks, enum bl
 block_index sorted_previous(block_index root, const struct block *blocks, block_index b) {
     return last_before(root, blocks, &blocks[b]);
 }
-
-block_index sorted_last(block_index root, const struct block *blocks) {
-    block_index b = root;
-    while (b && blocks[b].after)
-        b = blocks[b].after;
-    return b;
-}

@@ -30,7 +30,4 @@ block_index sorted_largest(block_index root, const struct block *blocks, enum bl
 /* Returns the block of the same zone that comes before b. */
 block_index sorted_previous(block_index root, const struct block *blocks, block_index b);
 
-/* Returns the last block: the largest one of the last zone that has any. */
-block_index sorted_last(block_index root, const struct block *blocks);
-
 #endif

@@ -1,0 +1,54 @@
+/*
+ * Calls that have a hook only so that the pools learn of a failure when the program does: where one
+ * of these answers an error after which its context can do nothing else, the next allocation
+ * answers that error too, as the driver's would (free_fence.h, bfc_reuse_note_failure). The calls
+ * of the other tables here note a failure as well. What no hook sees (launches of graphs, copies of
+ * arrays, prefetches) is noticed at the next free.
+ *
+ * A row: NAME, parameters, arguments.
+ */
+#ifndef BFC_INTERPOSE_FAILURE_CALLS_H
+#define BFC_INTERPOSE_FAILURE_CALLS_H
+
+#include <cuda.h>
+
+/* A call and its twin NAME_ptsz, which uses the calling thread's own default stream. */
+#define BFC_BOTH_TWINS(X, name, parameters, arguments)                                             \
+    X(name, parameters, arguments) X(name##_ptsz, parameters, arguments)
+
+#define BFC_FAILURE_CALLS(X)                                                                       \
+    X(cuCtxSynchronize, (void), ())                                                                \
+    X(cuCtxSynchronize_v2, (CUcontext context), (context))                                         \
+    X(cuEventSynchronize, (CUevent event), (event))                                                \
+    X(cuEventQuery, (CUevent event), (event))                                                      \
+    BFC_BOTH_TWINS(X, cuStreamSynchronize, (CUstream stream), (stream))                            \
+    BFC_BOTH_TWINS(X, cuStreamQuery, (CUstream stream), (stream))                                  \
+    X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))              \
+    X(cuMemcpyDtoH_v2_ptds, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))         \
+    BFC_BOTH_TWINS(X, cuMemcpyDtoHAsync_v2,                                                        \
+                   (void *to, CUdeviceptr from, size_t bytes, CUstream stream),                    \
+                   (to, from, bytes, stream))                                                      \
+    BFC_BOTH_TWINS(X, cuMemcpyHtoDAsync_v2,                                                        \
+                   (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),              \
+                   (to, from, bytes, stream))                                                      \
+    BFC_BOTH_TWINS(X, cuMemcpyDtoDAsync_v2,                                                        \
+                   (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),              \
+                   (to, from, bytes, stream))                                                      \
+    BFC_BOTH_TWINS(X, cuMemcpyAsync,                                                               \
+                   (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),              \
+                   (to, from, bytes, stream))                                                      \
+    BFC_BOTH_TWINS(X, cuMemsetD8Async,                                                             \
+                   (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),           \
+                   (to, value, count, stream))                                                     \
+    BFC_BOTH_TWINS(X, cuMemsetD32Async,                                                            \
+                   (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                \
+                   (to, value, count, stream))
+
+/* With default streams for each thread the header turns these names into their twins. */
+#undef cuStreamSynchronize
+#undef cuStreamQuery
+#undef cuMemcpyAsync
+#undef cuMemsetD8Async
+#undef cuMemsetD32Async
+
+#endif
