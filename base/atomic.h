@@ -48,8 +48,8 @@
 #define bfc_compare_exchange_seq_cst(at, expected, desired)                                        \
     __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* Between other atomic operations, without a variable of its own. (A fence is a value on a timeline
- * here.) */
+/* Orders the atomic operations before and after it, as the fences of C11 do. It is called a barrier
+ * because a fence is a value on a timeline in this project. */
 #define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 

@@ -1,4 +1,4 @@
-/* The process's exit: features tell what they have to tell. */
+/* Calls the at_exit function of every feature when the process exits. */
 #include "interpose/config/process.h"
 #include "interpose/table/feature.h"
 

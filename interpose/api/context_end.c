@@ -238,7 +238,7 @@ static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bo
         bfc_contexts_let_go(device);
     if (closes)
         conclude_end(driver, &ending, ended);
-    if (ended) /* which one it was may not have been known */
+    if (ended) /* every arena is checked, since the ended context may not have been known */
         end_unseen_arenas(driver);
     return result;
 }

@@ -14,10 +14,12 @@
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
 CUresult bfc_free(CUdeviceptr pointer);
 /*
- * Hits alone, for callers that are above the driver: from the pool of the current context, if that
- * is `context` (an arena's id) and the thread's last call was served from there too. False: not so,
- * or nothing fits, or anything else is as it seldom is; then nothing has happened, and nothing was
- * counted. bfc_free_hit also tells of a free of ours that failed, in `result`.
+ * These two serve only a call that the pool of the current context can serve at once, for callers
+ * that are above the driver. That context has to be `context` (an arena's id), and the thread's
+ * last call has to have been served from the same pool. Otherwise they return false, as they do
+ * when no free block fits or the process is in an unusual state, such as a capture; then nothing
+ * has happened, and nothing was counted. bfc_free_hit returns true also for a block of the pool
+ * that could not be freed, and stores the error in `result`.
  */
 bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);

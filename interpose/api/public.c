@@ -10,7 +10,8 @@ unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;
 }
 
-/* Into a struct of the caller's version. */
+/* Copies a struct of this version into one of the caller's version, which may be larger or smaller.
+ * What the caller's alone has is zero. */
 static void hand_over(void *to, size_t to_size, const void *from, size_t from_size) {
     memset(to, 0, to_size);
     memcpy(to, from, to_size < from_size ? to_size : from_size);

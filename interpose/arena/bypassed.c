@@ -82,7 +82,7 @@ static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t by
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);
     forget_ended();
-    forget_at(pointer); /* a former block there was freed by a call without a hook */
+    forget_at(pointer); /* a call without a hook has freed the block recorded at it */
     *record = (struct record){*bucket, pointer, bytes, arena};
     *bucket = record;
     bfc_store_relaxed(&records, records + 1);

@@ -26,7 +26,8 @@ struct bfc_placer {
     /* Arguments and results are those of bfc_pool_allocate. */
     enum bfc_status (*allocate)(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
                                 struct bfc_block_info *block);
-    /* Takes a place only if it is known at once and ready. False: nothing has changed. */
+    /* Hands out a block if its place is known at once and is ready. False: there is no such place,
+     * and nothing has changed. */
     bool (*take)(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
 };
 

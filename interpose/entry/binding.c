@@ -41,7 +41,7 @@ struct binding {
 /* An object as dl_iterate_phdr shows it. */
 struct object {
     const struct dl_phdr_info *info;
-    struct link_map map; /* l_addr and l_ld alone */
+    struct link_map map; /* only l_addr and l_ld are set */
 };
 
 /* ---- writing ---- */

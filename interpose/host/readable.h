@@ -17,7 +17,8 @@
 
 enum { BFC_READABLE_BYTES = 512 };
 
-/* The last part that was copied, of one page; for one thread, and the length of one walk. */
+/* The part of memory that was copied last, which lies in one page. One thread uses it, for one walk
+ * of a stack. */
 struct bfc_readable {
     uint64_t from, size;
     int thread; /* the kernel's number of it; 0: nothing can be read; below: not known yet */

@@ -44,7 +44,8 @@ static bool has_pages(const struct bfc_pointer *span) {
 /* The driver's own is off already; its answer tells whether the program may set anything now. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
-    if (bfc_pointer_is_spilled(span)) /* all synchronous copies and sets of host memory wait [D] */
+    /* All synchronous copies and sets of host memory wait, by NVIDIA's documentation. */
+    if (bfc_pointer_is_spilled(span))
         return CUDA_SUCCESS;
     CUresult result = clear_drivers_own(driver, pointer);
     return has_pages(span) && result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS : result;

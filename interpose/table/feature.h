@@ -177,8 +177,8 @@ extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC
 void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                          unsigned bin);
 
-/* After each allocation that an arena served, before the program has its address; `bin`: of its
- * size. */
+/* Counts an allocation that an arena served, before the program has its address. `bin` is the bin
+ * of the allocation's size (bfc_size_bin). */
 static ALWAYS_INLINE void bfc_features_count_allocation(const struct bfc_arena *arena,
                                                         CUdeviceptr pointer, size_t bytes,
                                                         unsigned bin) {

@@ -140,7 +140,7 @@ struct tally {
     uint32_t hits;      /* how often it came */
     uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
     uint32_t followed;  /* how often the candidate came next */
-    uint64_t candidate; /* a token that came next, though the loop does not have it there */
+    uint64_t candidate; /* a token that came next where the loop has another one */
 };
 
 /* Whether the token at `at` has a place in the loop, and the one after it has none. */

@@ -66,7 +66,7 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        return BFC_UPSTREAM_FAILED; /* even if it was refused, since addresses take no memory */
+        return BFC_UPSTREAM_FAILED; /* even a refusal is no lack of memory: addresses take none */
     return note_addresses(pool, *start, bytes, size);
 }
 

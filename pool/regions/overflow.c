@@ -14,7 +14,7 @@ static bool is_planned(const struct bfc_pool *pool) {
     return false;
 }
 
-/* What of the region is not ready. */
+/* Returns how many bytes of the region are not ready. */
 static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *region) {
     uint64_t bytes = region->size;
     for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next)

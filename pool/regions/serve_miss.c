@@ -61,7 +61,7 @@ static bool climb_all(struct bfc_pool *pool, const struct request *request, uint
     return taken;
 }
 
-/* Steps 1 to 5. */
+/* Takes steps 1 to 5 of the list at the top of this file, up to the first that finds a block. */
 static bool take_without_growing(struct bfc_pool *pool, const struct request *request) {
     const struct bfc_pool_stats *stats = pool->stats;
     wait_poll(pool);

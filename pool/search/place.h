@@ -19,7 +19,7 @@ enum place_state {
     PLACE_BUSY,    /* a part of it is live, deferred, awaited or bare */
     PLACE_PENDING, /* a part of it is pending, and the request may not have that */
     PLACE_OUTSIDE, /* it is not within one region */
-    PLACE_CROOKED, /* a large block may not start there */
+    PLACE_CROOKED, /* a large block may not start at this address */
     PLACE_NO_HOST_MEMORY,
 };
 

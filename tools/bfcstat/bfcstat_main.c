@@ -79,7 +79,8 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* More removed or refused segments than that are only counted: anybody can make many. */
+/* The most removed and the most refused segments that are listed. If there are more, they are
+ * counted, since any user can make many. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 

@@ -139,7 +139,8 @@ static void read_process_file(const char *pid, const char *name, char *text, siz
         fclose(file);
 }
 
-/* Field 22, behind the name, which may hold blanks and brackets. */
+/* Returns when the process started: field 22 of /proc/PID/stat. Fields are counted from the end of
+ * the program's name, since the name may hold blanks and brackets. */
 static uint64_t start_of(const char *pid) {
     char text[1024];
     read_process_file(pid, "stat", text, sizeof text);

@@ -38,7 +38,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity);
 /* Slurm's job and step, from a /proc/PID/environ, where the process itself could change them. */
 void identity_read_environment(FILE *environment, struct job_identity *identity);
 
-/* The names of the container with identity->container_id, from a folder as KUBELET_LOGS. */
+/* Finds the names of the pod, its namespace and the container with identity->container_id: from the
+ * names of the log files in the folder `logs`, as KUBELET_LOGS has them. */
 void identity_find_names(const char *logs, struct job_identity *identity);
 
 #endif

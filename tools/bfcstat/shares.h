@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest `all`. */
+/* The largest value that the bound `all` of struct shares may have. */
 #define MOST_SHARES 2048u
 
 struct share_list {

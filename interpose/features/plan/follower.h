@@ -41,7 +41,8 @@ void bfc_follower_drop(struct bfc_follower *follower);
 const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
                                          const struct bfc_slot *slot);
 
-/* Looks up gaps of some slots. False: all gaps that are wanted are known. One thread at a time. */
+/* Looks up the gaps (gaps.h) of some slots, as many as a short call can. False: all gaps that are
+ * wanted are known already. Only one thread may call it at a time. */
 bool bfc_follower_look_ahead(struct bfc_follower *follower);
 
 #endif

@@ -10,7 +10,8 @@
 #include "interpose/stats/stack_tables.h"
 #include "layout/trace.h"
 
-/* Sets the function that returns the present tables. Until then there are no stacks. */
+/* Sets the function that returns the current tables of stacks. Until it is set, traces have no
+ * stacks. */
 void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void));
 
 /* Writes what the tables got since the last call as the payload of one block (layout/trace.h) of at

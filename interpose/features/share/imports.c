@@ -27,7 +27,7 @@ struct mapping {
     CUdeviceptr base;
     uint64_t size;  /* bytes */
     unsigned opens; /* openings by the driver that are to be closed */
-    unsigned uses;  /* the sum of its imports' counts */
+    unsigned uses;  /* the sum of `count` over its imports */
     struct mapping *next;
 };
 

@@ -15,7 +15,7 @@ struct bfc_page_fetch {
 enum bfc_fetch_answer {
     BFC_FETCH_DONE,
     BFC_FETCH_SILENT,  /* the exporter has ended, or does not answer */
-    BFC_FETCH_STALE,   /* the block was freed there */
+    BFC_FETCH_STALE,   /* the exporter has freed the block */
     BFC_FETCH_REFUSED, /* the exporter's driver has not exported the pages */
     BFC_FETCH_FAILED,  /* no socket or descriptor can be had in this process: errno says why */
 };

@@ -231,7 +231,7 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
-/* The job as it is now. */
+/* Reads the job as it is now, and notes when. False: the job could not be read. */
 static bool read_changes(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);

@@ -13,7 +13,7 @@
 enum { CALLS_MOST = 1000000 };
 
 struct call {
-    struct bfc_event event; /* of a free: with the block's bytes, where they are known */
+    struct bfc_event event; /* the event of a free has its block's bytes, where they are known */
     uint32_t site;          /* 0: not known */
     bool known;             /* how many bytes it is about */
 };

@@ -16,7 +16,8 @@ struct moment {
     struct who_names names;
 };
 
-/* PyTorch's memory snapshot. Time: microseconds since 1970. False: no memory. */
+/* Writes a memory snapshot in PyTorch's format, with times in microseconds since 1970. False: the
+ * host has no memory. */
 bool write_pickle(struct moment *moment, FILE *file);
 
 /* Chrome's trace events: live and reserved bytes of each device as counters, and failures. Time:

@@ -11,8 +11,8 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
                    FILE *stream);
 void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream);
 
-/* A line a site, "outermost;...;innermost BYTES", as flame graphs are made of. Of two moments: what
- * has grown. */
+/* Writes a line "outermost;...;innermost BYTES" for each site, from which other tools make flame
+ * graphs. If the sums compare two moments, only the sites that have grown are written. */
 void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream);
 
 #endif

@@ -324,7 +324,8 @@ static struct name workspace_name(struct lifetimes *lifetimes, struct name node)
     return (struct name){text, node.length + sizeof workspace_suffix - 1};
 }
 
-/* Tensors all have different names and so have nodes, so only these two can be equal. */
+/* Reports a name that two rows would have. No two tensors have the same name, and no two nodes, so
+ * it is a tensor's and also the one made for a node's workspace. */
 static bool fail_twice(const struct lifetimes *lifetimes, struct name name,
                        struct plan_error *error) {
     const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
