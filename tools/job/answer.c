@@ -13,7 +13,7 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-#define MOST_TRIES 100 /* since other readers may take the file that this one asked for */
+#define MOST_TRIES 100 /* other readers may take the file that this reader asked for */
 
 /* ---- asking ---- */
 
@@ -97,8 +97,8 @@ static bool is_of_owner(int directory, const struct bfc_segment_name *name, int 
 
 enum outcome { TAKEN, AGAIN, REFUSED };
 
-/* Reads and removes the file. AGAIN: it is missing or unusable, because another reader took it or
- * made the job write it anew meanwhile; the job must be asked again. */
+/* Reads and removes the file. AGAIN: the file is missing or unusable, and the job must be asked
+ * again: another reader may have taken the file, or made the job write it anew meanwhile. */
 static enum outcome take_file(int directory, const struct bfc_segment_name *name,
                               const struct bfc_question *question, bfc_answer_take *take, void *to,
                               char *reason, size_t size) {

@@ -1,7 +1,9 @@
 /*
- * Has a job write a file that answers a question (BFC_ANSWER_NAME_FORMAT), and takes it away.
  *
- * Thread-safety: as bfc_segment_read.
+ * Has a job write a file that answers a question (BFC_ANSWER_NAME_FORMAT is its name), reads the
+ * file and removes it.
+ *
+ * Thread-safety: one thread at a time, as bfc_segment_read.
  */
 #ifndef BFC_TOOLS_JOB_ANSWER_H
 #define BFC_TOOLS_JOB_ANSWER_H
@@ -13,14 +15,14 @@
 #include "segment/request.h"
 
 struct bfc_question {
-    const char *answer; /* the part of the file's name, as BFC_WHO_ANSWER */
+    const char *answer; /* part of the file's name, such as BFC_WHO_ANSWER */
     /* Makes the request, by a function of segment/request.h. */
     struct bfc_request (*request)(struct bfc_segment_header *header);
-    /* The words of the header that count requests, and those of them that are answered. */
+    /* Return the words of the header that count requests and answered requests. */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
-    const char *unknown; /* for an error, if the library is too old: "which takes no stacks" */
-    const char *none;    /* for an error, if there is no file: "has taken no stacks: ..." */
+    const char *unknown; /* error text if the job's library is too old: "which takes no stacks" */
+    const char *none;    /* error text if there is no file: "has taken no stacks: ..." */
 };
 
 /* Reads an open file as a whole into `to`. False: its content is not valid. */

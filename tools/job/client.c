@@ -5,13 +5,13 @@
 #include "segment/request.h"
 #include "tools/job/guard.h"
 
-/* The job does not wake its clients. */
+/* A client polls for the answer at this interval, because the job does not wake its clients. */
 #define NAP_NS 1000000
 
 struct asking {
     bool refresh;
-    uint64_t bytes;                /* to give back, of a request that is no refresh */
-    struct bfc_bounded_wait *wait; /* NULL: sends the request without a wait */
+    uint64_t bytes;                /* bytes that a trim requests; unused by a refresh */
+    struct bfc_bounded_wait *wait; /* NULL: the request is sent without waiting */
     uint64_t released;
     enum bfc_ask_result result;
 };

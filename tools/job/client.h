@@ -1,8 +1,12 @@
 /*
+ *
  * Sends requests to a job and waits for the answers.
  *
  * The job's helper thread answers. Waits are bounded: a job that is stopped, or has no helper
- * thread, leaves the request unanswered. Thread-safety: as bfc_segment_read.
+ * thread, leaves the request unanswered.
+ *
+ * Thread-safety: one thread at a time, because the calls set the process's action on SIGBUS
+ * (guard.h).
  */
 #ifndef BFC_TOOLS_JOB_CLIENT_H
 #define BFC_TOOLS_JOB_CLIENT_H
@@ -12,20 +16,19 @@
 
 enum bfc_ask_result {
     BFC_ASK_DONE,
-    BFC_ASK_UNANSWERED, /* not within the time, or there is no helper thread */
-    BFC_ASK_REFUSED,    /* as bfc_segment_read does; `reason` says why */
+    BFC_ASK_UNANSWERED, /* no answer came in time, or the job has no helper thread */
+    BFC_ASK_REFUSED,    /* the segment was refused; `reason` says why */
 };
 
-/* A wait that ends this long after the call. */
+/* Returns a wait that ends `milliseconds` after this call. */
 struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds);
 
 /* Whether the job has a helper thread. Waits up to a second for that of a new job. */
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
 
-/*
- * Has the job refresh its map and its largest free blocks. Several calls may share one `wait`,
- * so that many stopped jobs cost no more time than one. NULL: sends the request and does not wait.
- */
+/* Has the job refresh its map and its largest free blocks. Several calls may share one `wait`, so
+ * that many stopped jobs cost no more time than one. If `wait` is NULL, the call sends the request
+ * and returns at once. */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
                                         struct bfc_bounded_wait *wait, char *reason, size_t size);
 

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The segment that is mapped now; a fault in it replaces it by zeros. */
+/* The segment that is mapped now. After a fault in its range the handler maps zeros in its place,
+ * so that the visit goes on to its end. */
 static struct {
     char *base;
     size_t size;
@@ -19,7 +20,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        signal(number, SIG_DFL); /* not our fault: it recurs with the default action */
+        signal(number, SIG_DFL); /* no fault of the segment: it recurs, and ends the process */
     guard.faulted = 1;
 }
 

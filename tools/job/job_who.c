@@ -178,7 +178,8 @@ bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, siz
     return good;
 }
 
-/* A job's tables only grow. */
+/* A job's table of frames only grows, so an answer begins with all frames of each earlier answer of
+ * the same process. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before) {
     return who->header.pid == before->header.pid &&
            who->header.written_ns > before->header.written_ns &&

@@ -1,7 +1,9 @@
 /*
- * Asks a job who holds its memory, and reads the answer (layout/who.h), trusting nothing in it.
  *
- * Thread-safety: as bfc_segment_read.
+ * Asks a job which call stacks hold its memory, and reads the answer (layout/who.h), trusting
+ * nothing in it.
+ *
+ * Thread-safety: one thread at a time, as bfc_segment_read.
  */
 #ifndef BFC_TOOLS_JOB_WHO_H
 #define BFC_TOOLS_JOB_WHO_H
@@ -12,7 +14,7 @@
 #include "layout/who.h"
 #include "segment/name.h"
 
-/* A copy in which all indexes and offsets are in range. Free `copy` when done. */
+/* A copy of an answer, in which all indexes and offsets are in range; bfc_who_free frees it. */
 struct bfc_who {
     struct bfc_who_header header;
     const struct bfc_who_site *sites;
@@ -26,19 +28,21 @@ struct bfc_who {
     size_t size; /* bytes of the copy */
 };
 
-/* Waits at most `timeout_ms` for the job; `blocks`: the blocks of its pools, too. False: `reason`
- * (cut off at `size` bytes) says why, in one line. */
+/* Waits at most `timeout_ms` for the job. With `blocks` the answer also lists the blocks of the
+ * job's pools. False: `reason` (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
                  bool blocks, struct bfc_who *who, char *reason, size_t size);
 
-/* Of a file that bfc_who_save wrote: the answer of a job, at any time before. False: as above. */
+/* Read an answer from a file that bfc_who_save wrote, and write an answer to a file. False:
+ * `reason` (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
 bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size);
 
-/* Takes the whole file's bytes, from malloc: frees them, then or if they are refused (false). */
+/* Makes `who` the answer whose whole file is in `bytes`, a block from malloc. bfc_who_free frees
+ * the block; if the bytes are not valid (false), the block is freed at once. */
 bool bfc_who_adopt(struct bfc_who *who, void *bytes, size_t size);
 
-/* Whether one is of the same process, and of a later moment. */
+/* Whether `who` is an answer of the same process as `before`, and of a later moment. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before);
 
 void bfc_who_free(struct bfc_who *who);

@@ -16,16 +16,16 @@
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
-/* Tries to copy a section at one consistent moment without a pause; each takes about a microsecond.
- */
+/* A section is copied so often without a pause, until a copy is of one consistent moment; a try
+ * takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
-/*
- * After these the writer may have been preempted in the middle of a change, or stopped: sleeps let
- * it continue, up to this much time for one segment.
- */
+/* If all these tries fail, the writer may have been preempted in the middle of a change, or
+ * stopped. The reader then sleeps NAP_NS before each further try, in all at most READ_WAIT_NS for
+ * one segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* The same when only the figures are read: a user may have many jobs that write all the time. */
+/* This is the bound when only the figures are read: a user may have many jobs that write all the
+ * time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
@@ -53,7 +53,8 @@ static void copy_words(void *to, const void *from, size_t size) {
         target[i] = bfc_load_relaxed(&source[i]);
 }
 
-/* Copies a structure that begins with its sequence number. False: it changed meanwhile. */
+/* Copies a structure that begins with its sequence number. False: the structure changed
+ * meanwhile. */
 static bool copy_once(void *to, const void *from, size_t size) {
     const uint64_t *sequence = from;
     uint64_t before = bfc_load_acquire(sequence);
@@ -101,7 +102,8 @@ static void copy_map(struct bfc_map *to, const struct bfc_map *from,
     to->rows = kept;
 }
 
-/* Copies the whole events of the last round of a ring of `size` events. */
+/* Copies the events of the last round of a ring of `size` events, except those that are not written
+ * yet or are being overwritten. */
 static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, uint64_t size,
                           uint64_t next) {
     size_t copied = 0;
@@ -132,7 +134,7 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
     return BFC_READ_OK;
 }
 
-/* The rest of an unused section is all zeros, as `to` is already. */
+/* An unused section is not copied: it is all zeros, as is the section of the caller's copy. */
 static bool is_used(const struct bfc_segment_pool *from) {
     return bfc_load_acquire(&from->state) != BFC_POOL_UNUSED;
 }
@@ -161,7 +163,7 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* alone */
+    bool figures; /* without the map and the events */
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,
