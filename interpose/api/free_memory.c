@@ -31,7 +31,7 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 struct free_call {
     const struct bfc_driver *driver;
     CUdeviceptr pointer;
-    bool in_stream_order; /* cuMemFreeAsync, for which the next two mean something */
+    bool in_stream_order; /* by cuMemFreeAsync, for which alone the next two fields count */
     CUstream stream;
     bool per_thread;
 };

@@ -42,11 +42,13 @@ void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_a
  */
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* The same without device memory, by a call that is only seen to wait: good for a barrier, not for
- * handing a block out. CUDA_ERROR_OUT_OF_MEMORY: not possible. */
+/* Waits for the arena's context without device memory, by a call that waits in practice but is not
+ * documented to. So it may serve as a barrier, but no block may be handed out because of it.
+ * CUDA_ERROR_OUT_OF_MEMORY: it is not possible. */
 CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Frees what an earlier such wait could not; returns how many bytes went. */
+/* Frees the memory that an earlier bfc_upstream_wait_as_free could not free; returns how many bytes
+ * went. */
 uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 #endif

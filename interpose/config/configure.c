@@ -1,4 +1,4 @@
-/* From options to a pool's configuration. */
+/* Makes a pool's configuration from the options. */
 #include "base/numbers.h"
 #include "interpose/config/options.h"
 #include "layout/segment.h"

@@ -5,7 +5,7 @@
 
 #define AT(field) offsetof(struct bfc_options, field)
 
-/* The everyday rows first; within both parts in the order of the manual. */
+/* The everyday rows come first, then those for experts; both parts have the order of the manual. */
 const struct bfc_option bfc_option_table[] = {
     {"BFC_MODE", BFC_OPTION_CHOICE, "exact", "exact, fast, compact", 0, 0, AT(mode),
      "Chooses settings that belong together; one that is set by itself counts over the mode's. "

@@ -363,8 +363,9 @@ static bool is_of_context(const struct capture *capture, const void *context) {
 }
 
 /*
- * This does not ask the driver, whose own record of the thread may be gone. The next thread that
- * looks for completed fences gives the deferred blocks their fence.
+ * Forgets the captures of a thread that ends. It does not ask the driver, whose own record of the
+ * thread may be gone. The next thread that looks for completed fences gives the deferred blocks
+ * their fence.
  */
 static void end_thread(void *unused) {
     (void)unused;

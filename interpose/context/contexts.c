@@ -122,7 +122,7 @@ static struct known *find_primary(CUdevice device) {
 /* ---- who keeps primary contexts ---- */
 
 enum { DEVICES_MOST = 64 };
-static int retains[DEVICES_MOST]; /* atomic: releases that were not retained do not count */
+static int retains[DEVICES_MOST]; /* atomic: retains less releases, but never below 0 */
 
 static bool is_counted(CUdevice device) {
     return device >= 0 && device < DEVICES_MOST;

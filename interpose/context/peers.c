@@ -9,7 +9,7 @@
 
 struct pair {
     CUcontext accessor, owner;
-    CUdevice device; /* the accessor's, once access was on */
+    CUdevice device; /* the accessor's, known once access was on */
     bool on;
     struct pair *next;
 };

@@ -48,7 +48,8 @@ static CUresult show_region(const struct bfc_driver *driver, const struct bfc_po
 
 /* ---- getting attributes ---- */
 
-/* The context in which the memory was allocated or opened; NULL: the driver knows. */
+/* Returns the context in which the pages were allocated or opened. NULL: the memory is not made of
+ * pages, and the driver itself knows its context. */
 static CUcontext context_of_pages(const struct bfc_pointer *span) {
     if (span->kind == BFC_POINTER_IMPORTED)
         return span->of_pages;

@@ -24,7 +24,8 @@ static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
         return;
 }
 
-/* Unless the driver has it back by now, and perhaps gave the addresses to somebody else. */
+/* Whether the address lies in a region that is being given back and is still allocated. A region
+ * that the driver has taken back counts no more, since its addresses may be somebody else's. */
 static bool is_leaving(CUdeviceptr pointer) {
     uint64_t start, bytes;
     CUdeviceptr driver_start = 0;

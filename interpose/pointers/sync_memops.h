@@ -24,7 +24,7 @@ CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_p
 void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
                             CUdeviceptr pointer);
 
-extern bool bfc_sync_memops_used HIDDEN; /* never falls */
+extern bool bfc_sync_memops_used HIDDEN; /* once true, it stays true */
 
 /* Whether any block ever had it. */
 static inline bool bfc_sync_memops_is_used(void) {

@@ -45,7 +45,8 @@ static inline bool bfc_reuse_is_passing(CUresult result) {
     return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The block's own context, if `owner`, and those with access to its memory. Returns how many. */
+/* Stores the contexts that may use the arena's blocks: its own, if `owner`, and those with access
+ * to its memory. Returns how many. */
 size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
                              CUcontext contexts[BFC_FENCE_CONTEXTS]);
 bool bfc_reuse_has_peers(struct bfc_arena *arena);

@@ -80,7 +80,8 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     return result;
 }
 
-/* The mapping is of another device's memory, so `accessor` may reach all memory of that device. */
+/* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it.
+ * It has mapped some memory of the device, so it may reach all of that memory. */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);

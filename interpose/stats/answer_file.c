@@ -20,7 +20,7 @@ static const char *const names[BFC_ANSWERS] = {
 static char paths[BFC_ANSWERS][96]; /* of the last ones; "": none */
 static bool ended;                  /* atomic: the process exits */
 
-/* 0, or why not. */
+/* Creates and writes the file. Returns 0, or the errno of the call that failed. */
 static int write_file(const char *path, const struct bfc_answer_part *parts, size_t count) {
     int file = bfc_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     bool good = file >= 0;

@@ -21,7 +21,7 @@
 /* Where one pool's calls are counted, and told of. */
 struct bfc_stats_sink {
     struct bfc_segment_pool *section;   /* never NULL */
-    struct bfc_segment_header *segment; /* in which the section is; NULL: none is published */
+    struct bfc_segment_header *segment; /* holds the section; NULL: none is published */
     unsigned section_index;
     uint64_t event_pool; /* the index, as bfc_event_what places it */
 };

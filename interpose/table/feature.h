@@ -53,7 +53,7 @@ struct bfc_feature {
 
     /* The process has published its segment. Once. */
     void (*segment_opened)(const struct bfc_process *process, struct bfc_segment_header *published);
-    /* A reader has put a request into the segment. In the helper thread. */
+    /* A reader has put a request into the segment. The helper thread makes this call. */
     void (*reader_asked)(struct bfc_segment_header *published);
     /* The process exits. */
     void (*at_exit)(const struct bfc_process *process);

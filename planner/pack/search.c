@@ -70,7 +70,7 @@ struct search {
     struct floors floors;
     uint32_t *placed; /* stack of boxes */
     uint32_t placed_count;
-    uint32_t reached; /* the most that this was */
+    uint32_t reached; /* the most boxes that were placed at once */
     struct entry *pool;
     size_t pool_used, pool_room;
     struct group *groups;

@@ -29,7 +29,7 @@ struct worker {
     struct valley *valley;
     enum strategy strategy;
     struct search *search;              /* made when it is first needed */
-    const struct part_state *searched;  /* the last part that it was used for */
+    const struct part_state *searched;  /* the part that `search` was last used for */
     struct reach reach[SEARCH_FOCUSES]; /* results of the short searches of that part */
     struct fill *fill;                  /* made when it is first needed for fill_arena */
     const struct arena *fill_arena;

@@ -102,8 +102,8 @@ static bool order_rows(struct builder *builder) {
 static struct piece piece_of_row(const struct builder *builder, uint32_t row) {
     const struct lifetime *r = &builder->problem->lifetimes->rows[row];
     uint64_t size = 0;
-    plan_round_up(r->size, builder->problem->align,
-                  &size); /* classes_build has checked that it fits */
+    /* classes_build has checked that the rounded size fits. */
+    plan_round_up(r->size, builder->problem->align, &size);
     return (struct piece){r->birth, r->death, builder->problem->place[row], size, r->stream, row};
 }
 

@@ -26,7 +26,7 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* How long step 3 waits at most, in all. */
+/* How long step 3 of the list above waits at most, in all. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
 /* What lacks less than was added by rounding is not refused. */

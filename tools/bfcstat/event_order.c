@@ -39,7 +39,8 @@ void event_order_free(struct event_order *order) {
 
 /* ---- the list ---- */
 
-/* Of host memory nothing is listed, nor what the list had no room for. */
+/* Notes of which pools `who` lists all blocks in use: of none if it had no room for some, else of
+ * all but the pools of host memory. */
 static void learn_what_is_listed(struct event_order *order, const struct bfc_who *who,
                                  const struct bfc_job *job) {
     order->knows = who->header.left_out == 0;

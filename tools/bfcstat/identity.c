@@ -204,7 +204,7 @@ static void read_processes(struct processes *processes) {
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
-        if ((processes->count & (processes->count - 1)) == 0) { /* full at each power of two */
+        if ((processes->count & (processes->count - 1)) == 0) { /* the list is full */
             size_t capacity = processes->count ? processes->count * 2 : 1;
             struct process *larger =
                 reallocarray(processes->list, capacity, sizeof *processes->list);

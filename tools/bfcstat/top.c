@@ -255,8 +255,8 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. Of
- * host memory: what may be spilled. */
+/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. For a
+ * pool of host memory the whole line is what BFC_SPILL allows. */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     double total = pool->device_total ? (double)pool->device_total : 1;
@@ -316,7 +316,7 @@ static void draw_region(int line, const struct bfc_map_row *region) {
     }
 }
 
-/* What there is no room for is counted. */
+/* Draws the pool's regions, and counts those for which there is no room. */
 static void draw_map(int line, const struct row *row) {
     const struct bfc_map *map = &row->job->map;
     uint64_t hidden = map->left_out;

@@ -27,7 +27,7 @@ struct bfc_token {
     uint32_t slot;          /* index of the row in the table */
     uint64_t generation;    /* the block's id, which differs for each allocation */
     uint8_t key[16];
-    uint64_t check; /* over the fields before the key, under the key */
+    uint64_t check; /* SipHash of the fields before `key`, with `key` */
 };
 _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a handle's place");
 

@@ -190,7 +190,9 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Waits for the thread to give memory back. True: it did, since `before` bytes were reserved. */
+/* Waits for the thread that gives host memory back. True: it has worked, or less than `before`
+ * bytes are reserved. False: it has nothing to give, the time is over, or a capture is under way.
+ */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();

@@ -63,7 +63,7 @@ static double weigh_sample(int stacks, unsigned bin) {
 
 struct sample {
     uint64_t address, id; /* of the block */
-    uint64_t bytes;       /* as asked for */
+    uint64_t bytes;       /* the size that the program asked for */
     double weight;        /* blocks that it stands for */
     uint64_t arena;       /* its arena's sequence */
     uint32_t site;

@@ -44,8 +44,8 @@ struct recording {
     struct recorded_who who;
     uint64_t next_landmark;       /* the first landmark that is not written yet */
     struct new_events unseen;     /* what is not written yet, of all events */
-    struct event_order *order;    /* in which they are written */
-    bool ordered;                 /* it has begun */
+    struct event_order *order;    /* the order in which events are written */
+    bool ordered;                 /* `order` has begun */
     uint64_t looked_us, looks_us; /* when the last copy but one was made, and the last one */
     uint64_t created_ns;          /* when the job's clock began */
     bool events;                  /* write all of them */

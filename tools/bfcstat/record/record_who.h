@@ -24,8 +24,8 @@ struct recorded_who {
 bool ask_recorded_who(const struct recorded_who *recorded, struct bfc_who *who, char *reason,
                       size_t size);
 
-/* Writes a moment, or why there is none, and the sites that are new. `who`: NULL if the job did not
- * answer, for the `reason`. */
+/* Writes what the job answered, and the sites that are not written yet; if it has no samples, the
+ * reason for that. If the job did not answer, `who` is NULL and `reason` says why. */
 void put_recorded_who(struct recorded_who *recorded, const struct bfc_who *who, const char *reason,
                       FILE *file);
 

@@ -42,7 +42,7 @@ void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bf
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
                         const struct bfc_who *blocks, const struct bfc_job *later);
 
-/* What is new in a copy of the segment. O(events in it). */
+/* Adds the calls that are new in a copy of the segment. O(events in the copy). */
 void calls_add(struct calls *calls, const struct bfc_job *job);
 
 /* Fills in what is known. Then the list is of use. */

@@ -170,7 +170,7 @@ static void walk_frames(bfc_python_visit *visit, void *context) {
     }
     python.Py_DecRef(frame);
     if (python.PyErr_Occurred())
-        python.PyErr_Clear(); /* none was set before this walk (may_call) */
+        python.PyErr_Clear(); /* no error was set before this walk (may_call) */
 }
 
 static void walk_by_interface(bfc_python_visit *visit, void *context) {
