@@ -1,10 +1,10 @@
 /*
  * Rewriting the driver's symbol table, and the words that the loader has filled from it.
  *
- * Both walks are made in dl_iterate_phdr, under the loader's lock of its list: no object is
- * unloaded meanwhile, and no two threads open and close the same page. A load that goes on in
- * another thread is no danger: between the two walks we wait until every load has ended that may
- * have seen the old table, and a later one leaves no word that the second walk would change.
+ * Both walks run in dl_iterate_phdr, which holds the loader's lock on its list of objects:
+ * meanwhile no object is unloaded, and no two threads change the protection of one page. A load in
+ * another thread is harmless: between the two walks we wait until every load that may have seen the
+ * old table has ended, and a later load binds to the hooks by itself.
  */
 #include "interpose/entry/binding.h"
 
@@ -33,7 +33,7 @@ enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_J
 
 struct binding {
     const struct bfc_driver *driver;
-    const struct link_map *library; /* the driver's */
+    const struct link_map *library; /* the driver's link map */
     bool undoes;                    /* from the hooks back to the driver's functions */
     bool failed;                    /* some word could not be written */
 };
@@ -57,8 +57,9 @@ static int protection_by(ElfW(Word) flags) {
 }
 
 /*
- * The protection that the loader has given to the page of an address: its segment's, but read-only
- * in the whole pages that are read-only after relocation. PROT_NONE: it is in no segment.
+ * Returns the protection that the loader has given to the page of `address`: that of its segment,
+ * but read-only in the pages that become so after relocation (RELRO). PROT_NONE means that no
+ * segment contains the address.
  */
 static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     int protection = PROT_NONE;
@@ -113,7 +114,7 @@ static size_t count_symbols(const struct bfc_dynamic *dynamic) {
     return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
 }
 
-/* The address that replaces `address`, to which the driver's name has led so far; 0: none does. */
+/* Returns what replaces `address`, to which the driver's `name` leads now; 0: nothing does. */
 static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
     if (name[0] != 'c' || name[1] != 'u')
         return 0;
@@ -180,7 +181,7 @@ static void rebind_words(struct binding *binding, const struct object *object,
     }
 }
 
-/* The driver's own words stay as they are. */
+/* The driver's own words are not changed, so that its own calls do not pass through the hooks. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
     struct object object = {.info = info};
@@ -239,8 +240,9 @@ static const struct bfc_driver *adopt_driver(const struct link_map *library, boo
 }
 
 /*
- * The loader tells whether the driver is there (interposing rule: it is opened RTLD_LOCAL, so
- * RTLD_NEXT would not find it). Its handle is the library's link map.
+ * Asks the loader whether the driver is loaded. RTLD_NEXT would not find the driver, which is
+ * usually opened with RTLD_LOCAL. In glibc the handle that dlopen returns is the library's link
+ * map.
  */
 static const struct bfc_driver *find_driver(void) {
     const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
@@ -248,16 +250,12 @@ static const struct bfc_driver *find_driver(void) {
     return library ? adopt_driver(library, false) : NULL;
 }
 
-/*
- * Runs before anything of ours asks for the driver: at the start of the process, or earlier if a
- * look-up comes first.
- */
 void bfc_bind_loaded_driver(void) {
     bfc_driver_set_finder(find_driver);
     bfc_driver();
 }
 
-/* Objects that the loader had added in all when they were looked at last; 0: not yet. Atomic. */
+/* How many objects the loader had ever added when they were last searched; 0: never. Atomic. */
 static unsigned long long looked_at;
 
 static int find_driver_name(struct dl_phdr_info *info, size_t size, void *context) {
@@ -279,9 +277,9 @@ static void look_again(void) {
     errno = error;
 }
 
-/* dlopen must not be called yet, because it would run initialisers before their turn. */
+/* dlopen must not be called yet, because it would run initialisers out of their order. */
 static void look_at_start(void) {
-    static bool looked; /* only read once there can be a second thread */
+    static bool looked; /* never written once there can be a second thread */
     if (looked)
         return;
     looked = true;
@@ -296,11 +294,11 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 /*
- * The start files that every compiler links into programs and libraries call __gmon_start__, where
- * there is one, before any other initialiser of the same object, and after the loader has bound all
- * that came in with it. (Profiled programs have their own, which comes before ours.) So what comes
- * in with the driver, linked to it, gets hooks before its constructors can take a function's
- * address.
+ * The start files that compilers link into every program and library call __gmon_start__, if some
+ * object exports it, before the other initialisers of the same object and after the loader has
+ * bound everything that was loaded with it. So a library that is linked to the driver and loaded
+ * together with it gets hooks before its constructors can take a function's address. (Profiled
+ * programs have a __gmon_start__ of their own, which is found before ours.)
  */
 __attribute__((visibility("default"))) void bfc_export_begin(void);
 __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");

@@ -7,8 +7,9 @@
 #include "interpose/reuse/give_back.h"
 
 /*
- * A hook is a local function, to which the tables lead. It is exported by the driver's name as
- * well, with the hidden version that symbols.map explains, and only for dladdr.
+ * A hook is a local function, which programs reach through the tables in hooks.c. It is also
+ * exported by the driver's name, with the hidden version that symbols.map explains, only so that
+ * dladdr can name it.
  */
 #define BFC_HOOK_DECLARED(name, arguments)                                                         \
     __attribute__((visibility("hidden"))) CUresult hook_##name arguments __asm__("hook_" #name)
@@ -20,8 +21,8 @@
     CUresult hook_##name arguments
 
 /*
- * Declares `result` and makes the call, which uses `driver`; while it answers out of memory and the
- * pools have something to give back for the device at `place`, it is made again.
+ * Declares `result` and makes `call`. While the call returns out of memory and the pools can give
+ * memory back on the device that `place` means, the call is made again. `driver` must be in scope.
  */
 #define BFC_RETRIED_WHEN_FULL(result, place, call)                                                 \
     CUresult result = call;                                                                        \

@@ -1,4 +1,4 @@
-/* Hooks that note a failure which the program hears of. */
+/* Hooks that note errors which the driver returns to the program (failure_calls.h). */
 #include "interpose/driver/driver.h"
 #include "interpose/entry/define_hook.h"
 #include "interpose/reuse/free_fence.h"

@@ -173,8 +173,7 @@ BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
     return bfc_close_handle(driver, pointer);
 }
 
-/* A context is known before its thread goes on; a part of a device's primary one stands for that.
- */
+/* Creates a context, and registers it before the program can use it. */
 #define CREATE_CONTEXT(name, arguments)                                                            \
     BFC_FIND_DRIVER(driver, name);                                                                 \
     BFC_RETRIED_WHEN_FULL(result, BFC_ON(device), driver->name arguments);                         \
@@ -211,6 +210,7 @@ BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
     return result;
 }
 
+/* A green context is a part of its device's primary context, which is registered in its place. */
 BFC_HOOK(cuGreenCtxCreate,
          (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuGreenCtxCreate);
@@ -222,7 +222,7 @@ BFC_HOOK(cuGreenCtxCreate,
     return result;
 }
 
-/* The context, now current, may have been made in a way that no hook sees. */
+/* Registers a context that becomes current, since it may have been created unseen by any hook. */
 #define ENTER_CONTEXT(name)                                                                        \
     BFC_FIND_DRIVER(driver, name);                                                                 \
     CUresult result = driver->name(context);                                                       \
@@ -296,7 +296,7 @@ BFC_HOOK(cuCtxDisablePeerAccess, (CUcontext owner)) {
     return bfc_share_disable_peer(driver, owner);
 }
 
-/* The real call that begins a capture, alone behind the gate. */
+/* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
 #define BEGIN_CAPTURE(name, per_thread, mode, arguments)                                           \
     BFC_FIND_DRIVER(driver, name);                                                                 \
     bfc_capture_begin();                                                                           \
@@ -334,7 +334,7 @@ BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
                   (stream, graph, after, edges, count, mode));
 }
 
-/* CUDA 13.3; the last two are a callback, and what it is given. */
+/* This call is new in CUDA 13.3. Its last two parameters are a callback and the callback's data. */
 BFC_HOOK(cuStreamBeginRecaptureToGraph,
          (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data)) {
     BEGIN_CAPTURE(cuStreamBeginRecaptureToGraph, false, mode,
@@ -347,7 +347,7 @@ BFC_HOOK(cuStreamBeginRecaptureToGraph_ptsz,
                   (stream, mode, graph, callback, data));
 }
 
-/* CUDA 13.1. It has no mode, and what it bars is not documented. */
+/* This call is new in CUDA 13.1. It has no mode, and which calls it bars is not documented. */
 BFC_HOOK(cuStreamBeginCaptureToCig, (CUstream stream, void *how)) {
     BEGIN_CAPTURE(cuStreamBeginCaptureToCig, false, BFC_CAPTURE_MODE_UNKNOWN, (stream, how));
 }
@@ -384,7 +384,10 @@ BFC_HOOK(cuStreamEndCaptureToCig_ptsz, (CUstream stream)) {
     return end_capture(driver, stream, true, driver->cuStreamEndCaptureToCig_ptsz(stream));
 }
 
-/* A stream that was not destroyed after all; its capture counts as one that bars the most. */
+/*
+ * Whether a stream that the driver refused to destroy still captures. The mode of its capture is no
+ * longer known, so the caller assumes the mode that bars the most.
+ */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&
@@ -480,7 +483,7 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 }
 
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
-    if (name[0] != 'c' || name[1] != 'u') /* as nearly all that a process looks up */
+    if (name[0] != 'c' || name[1] != 'u') /* excludes nearly all names that a process looks up */
         return NULL;
     for (size_t i = 0; i < HOOKS; i++)
         if (strcmp(hooks[i].symbol, name) == 0)
@@ -488,17 +491,20 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     return NULL;
 }
 
-/* Every call by the names that cuGetProcAddress knows, should its pointers differ from dlsym's. */
+/*
+ * Every call of the driver with the version from which cuGetProcAddress knows it. A hook is found
+ * by this table where cuGetProcAddress returns another pointer than dlsym.
+ */
 static const struct {
     char symbol[56];
-    int version; /* from which the name without its ending means this variant */
+    int version; /* the first in which the name without its ending means this variant */
 } calls[] = {
 #define BFC_CALL(symbol, version, need) {#symbol, version},
 #include "interpose/driver/calls.inc"
 #undef BFC_CALL
 };
 
-/* Is this symbol a name with a number as its ending, or the name alone? */
+/* Whether `symbol` is `name`, alone or with an ending such as _v2. */
 static bool is_variant(const char *symbol, const char *name) {
     size_t length = strlen(name);
     if (strncmp(symbol, name, length) != 0)
@@ -508,7 +514,7 @@ static bool is_variant(const char *symbol, const char *name) {
            (strncmp(ending, "_v", 2) == 0 && !ending[2 + strspn(ending + 2, "0123456789")]);
 }
 
-/* For programs with a default stream a thread, a twin of the symbol where there is one. */
+/* For programs with per-thread default streams: the hook of a _ptsz or _ptds twin, if any. */
 static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
     char twin[64];
     const struct bfc_hook *hook = NULL;

@@ -1,9 +1,9 @@
 /*
  * The driver's entry points: which names have a hook, and how a program gets it.
  *
- * Rules: the real resolver always answers first, so a symbol that the driver lacks stays missing,
- * and status words are the driver's own. A hook replaces only the driver's own function of exactly
- * its name, never of a prefix; interpose/entry/unknown.h is the one exception.
+ * The loader and the driver's cuGetProcAddress always answer first, so a symbol that the driver
+ * lacks stays missing, and errors and status words are their own. A hook replaces only the driver's
+ * function of exactly its name; only the wrappers of interpose/entry/unknown.h go by a prefix.
  */
 #ifndef BFC_INTERPOSE_HOOKS_H
 #define BFC_INTERPOSE_HOOKS_H
@@ -11,8 +11,8 @@
 #include "interpose/driver/driver.h"
 
 struct bfc_hook {
-    char symbol[40]; /* as the driver exports it; no pointer, which would cost every process a
-                        relocation at its start */
+    char symbol[40]; /* the name that the driver exports; an array, since a pointer would cost every
+                        process a relocation at its start */
     void *replacement;
     size_t real; /* offset in struct bfc_driver */
 };
@@ -20,12 +20,12 @@ struct bfc_hook {
 /* The hook of an exact symbol name, or NULL. */
 const struct bfc_hook *bfc_hook_of_symbol(const char *symbol);
 
-/* The driver's own function behind a hook; NULL: it has none. */
+/* The driver's own function behind a hook; NULL if the driver lacks it. */
 void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook);
 
 /*
- * What a program gets in place of `real`, which the driver's cuGetProcAddress returned for `name`,
- * `version` and `flags`: a hook, or `real` itself.
+ * Returns what a program gets in place of `real`, which the driver's cuGetProcAddress returned for
+ * `name`, `version` and `flags`: a hook, a wrapper (interpose/entry/unknown.h), or `real` itself.
  */
 void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags);
 

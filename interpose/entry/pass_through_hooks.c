@@ -1,11 +1,15 @@
-/* Hooks of calls past the pool that need device memory: forwarded, counted, and made once more. */
+/*
+ * Hooks of calls that need device memory which does not come from the pool. The call is forwarded,
+ * made again while the device is full and the pools can give memory back, and counted if it
+ * allocates.
+ */
 #include "interpose/api/pass_through.h"
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
 #include "interpose/reuse/free_fence.h"
 
-/* Here and in calls.inc are the same calls. */
+/* The assertions check that the hooks here are those of the calls that calls.inc says to retry. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"

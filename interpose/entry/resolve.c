@@ -1,13 +1,14 @@
 /*
- * Look-ups by name: what they are to find that the real ones would not.
+ * Look-ups by name that must find something else than the real look-up would find.
  *
- * A loaded driver's symbol table leads to the hooks (interpose/entry/binding.h), so that its names
- * are the real look-up's affair, errors included: all that is done here is to know the driver by
- * then.
+ * A loaded driver's symbol table leads to the hooks (interpose/entry/binding.h), so the real
+ * look-up finds them and reports its own errors. For the driver's names, the code here only makes
+ * sure that a driver which was just loaded is redirected before the look-up.
  *
- * A runtime's calls are ours to answer. The pseudo-handles depend on the caller, whom the real
- * dlsym knows from its return address alone, which a call from here cannot give it: there the
- * places are looked through in which such a caller's look-up could find the runtime.
+ * Look-ups of a runtime's calls are answered here. What RTLD_DEFAULT and RTLD_NEXT mean depends on
+ * the caller, which the real dlsym knows from its return address alone; a call from here has
+ * another one. So the objects in which the caller's look-up could find the runtime are searched
+ * instead.
  */
 #include "interpose/entry/resolve.h"
 
@@ -27,20 +28,20 @@
 #include "interpose/host/c_library.h"
 
 /*
- * In glibc an object's link map is its handle, which looks the name up in the object and in those
- * that it needs.
+ * Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
+ * link map is its handle.
  */
 static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
     return object && bfc_real_dlsym(object, name) == real;
 }
 
-/* RTLD_DEFAULT: the global scope, then the caller's own. */
+/* RTLD_DEFAULT searches the global scope, then the caller's own. */
 static bool finds_by_default(const char *name, const void *caller, const void *real) {
     return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* RTLD_NEXT: the objects after the caller, in the global scope or in its own. */
+/* RTLD_NEXT searches the objects after the caller's, in the global scope or in the caller's own. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -71,7 +72,10 @@ static bool comes_before_us(const void *caller) {
     return object;
 }
 
-/* A library after us, to which our dlsym goes on, would come back to it without end. */
+/*
+ * Whether the caller is a library after us with a dlsym of its own. Our dlsym jumps to that one, so
+ * a caller which got ours would make the two call each other without end.
+ */
 static bool forwards_for_us(const void *caller) {
     return bfc_object_exports(bfc_object_of(caller), "dlsym") && !comes_before_us(caller);
 }
@@ -111,7 +115,7 @@ static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call 
     return bfc_runtime_entry(version, call);
 }
 
-/* Our entry, if `real` is the sole runtime's own function; any other function as it is. */
+/* Returns our entry if `real` is a function of the only loaded runtime, else `real` itself. */
 static void *replace_symbol(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                             enum bfc_runtime_call call, void *real) {
     bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
@@ -133,8 +137,8 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
 }
 
 /*
- * What a look-up with a version would find without us. RTLD_NEXT, used here, means the objects
- * after ours.
+ * Returns what a look-up with a version would find without us. In calls from here, RTLD_NEXT means
+ * the objects after this library.
  */
 static void *find_natively(void *handle, const char *name, const char *version,
                            const void *caller) {
@@ -175,7 +179,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
     return NULL;
 }
 
-/* ---- what the thunks ask ---- */
+/* ---- the driver's calls ---- */
 
 /* Whether a name that begins with cu could be the driver's. */
 static bool is_driver_name(const char *name) {
@@ -191,16 +195,16 @@ static void note_hook(const char *name) {
 /* ---- libraries that patch code ---- */
 
 /*
- * UCX's libucm writes jumps into the code of the functions that it looks up, to hear of memory that
- * comes and goes. It is to hear of the driver's, which is what the pool takes and gives back:
- * blocks come and go within.
+ * UCX's libucm writes jumps into the code of the functions that it looks up, to learn which memory
+ * is allocated and freed. It gets the driver's own functions: so it learns of the regions that the
+ * pool takes and gives back, and not of each block within them.
  */
 static bool patches_code(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && strncmp(bfc_file_name(object->l_name), "libucm", strlen("libucm")) == 0;
 }
 
-/* The driver's own function, where the look-up would find its hook; NULL: it would not. */
+/* Returns the driver's own function if the look-up would find its hook, else NULL. */
 static void *driver_own(void *handle, const char *name, const void *caller) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     return hook && finds_real(handle, name, caller, hook->replacement)
@@ -222,7 +226,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    if (strcmp(*name, "cuGetExportTable") == 0) /* as CUPTI does, once it is wanted */
+    if (strcmp(*name, "cuGetExportTable") == 0) /* CUPTI looks it up once a profiler uses CUPTI */
         bfc_runtime_watched();
     enum bfc_runtime_call call = runtime_call_of(*name);
     if (call == BFC_RUNTIME_CALL_COUNT)

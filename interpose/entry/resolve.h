@@ -1,16 +1,18 @@
 /*
- * The decisions behind the thunks of dlsym, dlvsym and dlopen. What is not ours to answer jumps to
- * the real function, as if the library were not there.
+ * What our dlsym, dlvsym and dlopen do. They are thunks in assembly (thunk_*.S), which ask the
+ * functions here; a look-up that is not ours to answer jumps to the real function, as if the
+ * library were not there.
  */
 #ifndef BFC_INTERPOSE_RESOLVE_H
 #define BFC_INTERPOSE_RESOLVE_H
 
 /*
- * What a look-up finds, or NULL: jump to the real function, which finds the driver's hooks by
- * itself. A function of ours is the answer only if the real one, called by this caller, would have
- * found a runtime's own function. `version` is dlvsym's, NULL from dlsym; `caller` is the return
- * address, `own_dlsym` our own thunk of dlsym. Where the real dlvsym would find nothing but an
- * export of ours, name and version are replaced by a name alone, for dlsym to look up in vain.
+ * Returns what a look-up finds. NULL means that the thunk jumps to the real function, which finds
+ * the hooks of the driver's calls by itself. An entry of ours for a runtime's call is returned only
+ * if the real look-up, made by this caller, would find a runtime's own function. `*version` is NULL
+ * in a call of dlsym; `caller` is the look-up's return address, and `own_dlsym` is our thunk of
+ * dlsym. If the real dlvsym would find only an export of ours, `*name` becomes a name that does not
+ * exist and `*version` becomes NULL, so that the thunk jumps to dlsym, which fails.
  */
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,
                   void *own_dlsym);
@@ -18,7 +20,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
 /* The flags to pass to dlopen: RTLD_DEEPBIND is cleared, unless BFC_DEEPBIND=keep. */
 int bfc_dlopen_mode(const char *file, int mode);
 
-/* What comes after our own function `name`: another preloaded library's, or the C library's. */
+/* The function `name` that comes after ours: another preloaded library's, or the C library's. */
 void *bfc_next_function(const char *name);
 
 #endif

@@ -14,7 +14,7 @@
 #include "interpose/config/routes.h"
 #include "interpose/host/program_caller.h"
 
-/* cudaError_t, of which nothing more is needed. */
+/* The values of cudaError_t that are used here. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
 struct calls {
@@ -26,33 +26,36 @@ struct calls {
 unsigned long bfc_loads = 1;
 
 /*
- * For each version, the runtime that every caller means. Its callers need it, so it stays loaded;
- * another one can only be added by dlopen. So this holds as long as bfc_loads equals `found_at`.
- * Each field is atomic.
+ * For each version, the runtime that every caller means. It stays loaded, since its callers are
+ * linked to it, and only a call of dlopen can add another one. So an entry is valid as long as its
+ * `found_at` equals bfc_loads. Each field is atomic.
  */
 static struct {
-    unsigned long found_at; /* 0: none, or none that all callers mean */
+    unsigned long found_at; /* bfc_loads then; 0: there is none, or not one that all callers mean */
     bool ready;             /* calls may be answered here */
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 
 /*
- * Atomic, and never reset. exiting: the process is about to end, and the runtime gives the answers
- * that it gives then. watched: a profiler may want to see the runtime's calls.
+ * Both are atomic and never reset. exiting: the process is about to end, so the runtime itself must
+ * answer every call. watched: a profiler may want to see the runtime's calls.
  */
 static bool exiting, watched;
 
-/* Of a thread: by version, the context (an arena's id) in which it was last seen to work. */
+/* For the calling thread and each version: the context in which a call of the runtime succeeded. */
 static __thread struct {
-    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* 0: none */
+    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* the id of its arena; 0: none */
     unsigned left; /* calls until the next look at the loaded objects */
 } thread INITIAL_EXEC;
 
 /* ---- looking around ---- */
 
-/* The driver reads this variable when it begins; later changes have no effect. */
+/*
+ * Whether a profiler is injected. The driver reads this variable when it is initialised, and later
+ * changes have no effect; so the answer is remembered.
+ */
 static bool is_injected(void) {
-    static int known; /* atomic: 0 not yet, else 1 + whether */
+    static int known; /* atomic; 0: not read yet, 1: not set, 2: set */
     int was = bfc_load_relaxed(&known);
     if (!was) {
         was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
@@ -71,8 +74,8 @@ static bool is_wanted(void) {
 }
 
 /*
- * Checked again after publishing, because the process may have begun to exit, or a profiler may
- * have been attached, in between.
+ * is_wanted() is asked again after `ready` is published, because the process may have begun to
+ * exit, or a profiler may have been attached, in between.
  */
 static void set_ready(enum bfc_runtime_version version, bool may) {
     bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
@@ -86,7 +89,10 @@ static void forbid_entry(bool *reason) {
         set_ready((enum bfc_runtime_version)version, bfc_load_relaxed(&runtimes[version].ready));
 }
 
-/* Once; not before there are options, so it is asked for again at each look. */
+/*
+ * Logs once that a profiler may be watching. Before the first allocation there are no options yet,
+ * so each look at the loaded objects calls this again.
+ */
 static void log_watched(void) {
     static bool logged; /* atomic */
     const struct bfc_process *process = bfc_process_if_made();
@@ -101,7 +107,7 @@ void bfc_runtime_watched(void) {
     log_watched();
 }
 
-/* Notes what was found; the look began when bfc_loads was `loads`. */
+/* Publishes what a look at the loaded objects found; when it began, bfc_loads was `loads`. */
 static void note_found(enum bfc_runtime_version version, const struct bfc_runtimes *found,
                        unsigned long loads) {
     bool sole = bfc_runtimes_sole(found, version);
@@ -139,7 +145,7 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* NULL: there is none, which takes a caller whose runtime was unloaded. */
+/* Returns the runtime's function; NULL only if the caller's runtime has been unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))
@@ -156,8 +162,8 @@ static void forbid_at_exit(void *unused) {
 }
 
 /*
- * A runtime registers its work at exit when it begins, before this call, and such work runs in
- * reverse order: so ours is done first.
+ * Lets no call be answered here once the process exits. A runtime registers its own handlers when
+ * it is initialised, before this call, and exit runs handlers in reverse order: so ours runs first.
  */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
@@ -243,8 +249,8 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
 }
 
 /*
- * A call that fails may leave the runtime with another device than that of the driver's current
- * context.
+ * A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
+ * current context, so no call is answered here until the runtime has succeeded again.
  */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     struct calls runtime;
@@ -255,7 +261,10 @@ static int set_device(enum bfc_runtime_version version, int device, const void *
     return result;
 }
 
-/* As a driver-level hook (interpose/entry/hooks.h), with the runtime's own version, hidden. */
+/*
+ * Defines an entry: a local function, which is also exported by the runtime's name with the
+ * runtime's own version, hidden (symbols.map).
+ */
 #define ENTRY(number, version, name, parameters, answer)                                           \
     __attribute__((visibility("hidden"))) int runtime_##number##_##name parameters;                \
     int bfc_export_##number##_##name parameters                                                    \

@@ -41,7 +41,7 @@ static bool is_runtime_version(const char *version) {
 
 static void look_at_object(struct bfc_runtimes *runtimes, const struct link_map *object) {
     const char *version;
-    if (object->l_ld == _DYNAMIC) /* our own */
+    if (object->l_ld == _DYNAMIC) /* this library itself */
         return;
     if (!bfc_object_function(object, "cudaMalloc", &version))
         return;
@@ -74,8 +74,8 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
 
 /* ---- what was found last ---- */
 
-static bool busy;                /* the lock of `last` */
-static struct bfc_runtimes last; /* loaded 0: nothing yet */
+static bool busy;                /* whether a thread has the lock of `last` */
+static struct bfc_runtimes last; /* what the last walk found; `loaded` is 0 before the first */
 
 /*
  * Takes the lock that guards `last`, only for the time of a copy. A child that was forked while
@@ -124,8 +124,8 @@ bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_ver
 /* ---- a caller's own ---- */
 
 /*
- * In the object's own scope. Opened anew, since a library that came in with another has a list of
- * what it needs only then.
+ * Looks a symbol up in an object and in those that it needs. The object is opened anew, since a
+ * library that was loaded as a dependency of another has a scope of its own only once it is opened.
  */
 static void *find_in_scope(const struct link_map *object, const char *name, const char *version) {
     if (!object || !object->l_name[0])
@@ -139,7 +139,10 @@ static void *find_in_scope(const struct link_map *object, const char *name, cons
     return found;
 }
 
-/* RTLD_NEXT, asked from here, is what comes after us in the global scope. */
+/*
+ * Returns what comes after us in the global scope: the next function of this name if it is not a
+ * runtime's, else the next one with this version.
+ */
 static void *find_next(const char *name, const char *version) {
     const char *its_version;
     void *next = bfc_real_dlsym(RTLD_NEXT, name);

@@ -11,9 +11,10 @@
 #include <stdbool.h>
 
 /*
- * The runtimes by their symbols' version. From CUDA 12 on a device is
- * current in the driver as soon as cudaSetDevice has returned, so the driver knows which context
- * the runtime would use; CUDA 11's runtime may bind it later, and is left alone.
+ * The runtimes whose calls may be answered here, by the version of their symbols. From CUDA 12 on,
+ * a device's context is current in the driver as soon as cudaSetDevice has returned, so the driver
+ * knows which context the runtime would use. CUDA 11's runtime may make it current later, and is
+ * left alone.
  */
 #define BFC_RUNTIMES(X)                                                                            \
     X(12, "libcudart.so.12")                                                                       \
@@ -39,27 +40,27 @@ enum bfc_runtime_call {
         BFC_RUNTIME_CALL_COUNT,
 };
 
-/* Their names, in arrays, since each pointer would cost every process a relocation at its start. */
+/* Names are in arrays, since each pointer would cost every process a relocation at its start. */
 extern const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16];
 extern const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16];
 
-/* What is loaded. */
+/* The loaded runtimes, as one walk found them. */
 struct bfc_runtimes {
-    unsigned long long loaded, unloaded; /* the loader's counts of objects, at the walk */
+    unsigned long long loaded, unloaded; /* the loader's counts of objects at that time */
     struct {
-        unsigned count;                      /* of the libraries with this version */
-        void *calls[BFC_RUNTIME_CALL_COUNT]; /* of the first */
+        unsigned count;                      /* libraries with this version */
+        void *calls[BFC_RUNTIME_CALL_COUNT]; /* the functions of the first such library */
     } of[BFC_RUNTIME_VERSIONS];
-    bool others; /* another library has a cudaMalloc, as tools have that stand before a runtime */
+    bool others; /* another library exports cudaMalloc, as tools that intercept the runtime do */
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 
-/* Whether it is certain which runtime of `version` a caller means: only one is loaded. */
+/* Whether a caller certainly means one runtime: one of `version` is loaded, and no `others`. */
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version);
 
 /*
- * The function that the caller at `address` would be bound to without us: the sole runtime's, or
- * the next one after us in its scope. NULL: there is none.
+ * The function that the caller at `address` would be bound to without us: that of the only runtime
+ * of this version, or else the next one after us in the caller's scope. NULL: there is none.
  */
 void *bfc_runtimes_call(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                         enum bfc_runtime_call call, const void *address);

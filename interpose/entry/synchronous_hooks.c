@@ -1,4 +1,4 @@
-/* Hooks of the synchronous copies and sets, which wait where SYNC_MEMOPS is set for a block. */
+/* Hooks of the synchronous copies and sets: they wait if SYNC_MEMOPS is set for a block. */
 #include "interpose/driver/driver.h"
 #include "interpose/entry/define_hook.h"
 #include "interpose/pointers/sync_memops.h"

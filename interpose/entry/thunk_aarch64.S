@@ -1,12 +1,13 @@
 /*
  * dlsym, dlvsym and dlopen as a preloaded program calls them, for AArch64.
  *
- * What is not ours goes on by a branch that leaves the link register alone: glibc then sees the
- * program's own return address, from which it tells the caller's scope (RTLD_NEXT, RTLD_DEFAULT) and
- * its RUNPATH. Only a look-up that is answered with a hook returns from here. Where each goes on to is
- * found at its first call.
+ * A call that is not ours to answer branches to the real function and leaves the link register
+ * alone, so that glibc sees the program's own return address, from which it derives the caller's
+ * scope (RTLD_NEXT, RTLD_DEFAULT) and RUNPATH. Only a look-up that bfc_resolve answers returns from
+ * here. Each thunk finds its real function when it is first called.
  *
- * The registers that carry arguments (x0, x1, x2) are kept; none of the three takes more.
+ * The registers that carry arguments (x0, x1, x2) are kept; none of the three functions takes more
+ * than three arguments.
  */
     .macro  keep_arguments
     stp     x29, x30, [sp, #-48]!
@@ -38,7 +39,7 @@
     hint    #34 /* bti c */
     .endm
 
-    /* The real function, or the next library's of this name that is preloaded too. */
+    /* Jumps to the function of this name after ours: another preloaded library's, or the real. */
     .macro  go_on name
     adrp    x17, next_\name
     ldr     x16, [x17, #:lo12:next_\name]
@@ -62,8 +63,8 @@ name_\name:
     .text
     .endm
 
-    /* Returns with a hook, or goes on; `version` is in x2; it and the name may be others
-     * afterwards. */
+    /* Returns the answer of bfc_resolve to the program, or else continues at 1. The name in x1 and
+     * the version in x2 may change. */
     .macro  ask_for_hook
     keep_arguments
     add     x1, sp, #24
@@ -79,7 +80,7 @@ name_\name:
     .endm
 
     .text
-    .set    own_dlsym, dlsym /* local: no other library's dlsym can get in between */
+    .set    own_dlsym, dlsym /* a local symbol, which no other library's dlsym replaces */
     begin   dlsym
     cbz     x1, 1f
     ldrb    w16, [x1]
@@ -94,7 +95,7 @@ name_\name:
 .Lgo_on_to_dlsym:
     go_on   dlsym
 
-    begin   dlvsym /* of interest: cu..., and dlsym */
+    begin   dlvsym /* asks bfc_resolve about names that begin with cu or dls */
     cbz     x1, 4f
     cbz     x2, 4f
     ldrb    w16, [x1]
@@ -109,7 +110,7 @@ name_\name:
     cmp     w16, #'s'
     b.ne    4f
 2:  ask_for_hook
-1:  cbz     x2, .Lgo_on_to_dlsym /* the version was taken away */
+1:  cbz     x2, .Lgo_on_to_dlsym /* bfc_resolve has cleared the version */
     b       4f
 3:  ldrb    w16, [x1, #1]
     cmp     w16, #'u'

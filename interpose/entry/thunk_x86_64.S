@@ -1,11 +1,13 @@
 /*
  * dlsym, dlvsym and dlopen as a preloaded program calls them.
  *
- * What is not ours goes on by a jump: glibc then sees the program's own return address, from which
- * it tells the caller's scope (RTLD_NEXT, RTLD_DEFAULT) and its RUNPATH. Only a look-up that is
- * answered with a hook returns from here. Where each goes on to is found at its first call.
+ * A call that is not ours to answer jumps to the real function, so that glibc sees the program's
+ * own return address, from which it derives the caller's scope (RTLD_NEXT, RTLD_DEFAULT) and
+ * RUNPATH. Only a look-up that bfc_resolve answers returns from here. Each thunk finds its real
+ * function when it is first called.
  *
- * The registers that carry arguments (rdi, rsi, rdx) are kept; none of the three takes more.
+ * The registers that carry arguments (rdi, rsi, rdx) are kept; none of the three functions takes
+ * more than three arguments.
  */
     .macro  keep_arguments /* leaves the stack aligned for a call, the return address at 24(%rsp) */
     pushq   %rdi
@@ -33,7 +35,7 @@
     endbr64
     .endm
 
-    /* The real function, or the next library's of this name that is preloaded too. */
+    /* Jumps to the function of this name after ours: another preloaded library's, or the real. */
     .macro  go_on name
     movq    next_\name(%rip), %rax
     testq   %rax, %rax
@@ -55,7 +57,8 @@ name_\name:
     .text
     .endm
 
-    /* rax: a hook, or 0. `version` is in rdx; it and the name may be others afterwards. */
+    /* Sets rax to the answer of bfc_resolve, or 0. The name in rsi and the version in rdx may
+     * change. */
     .macro  ask_for_hook
     keep_arguments
     leaq    8(%rsp), %rsi
@@ -68,7 +71,7 @@ name_\name:
     .endm
 
     .text
-    .set    own_dlsym, dlsym /* local: no other library's dlsym can get in between */
+    .set    own_dlsym, dlsym /* a local symbol, which no other library's dlsym replaces */
     begin   dlsym
     testq   %rsi, %rsi
     jz      1f
@@ -84,7 +87,7 @@ name_\name:
 .Lgo_on_to_dlsym:
     go_on   dlsym
 
-    begin   dlvsym /* of interest: cu..., and dlsym */
+    begin   dlvsym /* asks bfc_resolve about names that begin with cu or dls */
     testq   %rsi, %rsi
     jz      1f
     testq   %rdx, %rdx
@@ -99,7 +102,7 @@ name_\name:
     jne     1f
 2:  ask_for_hook
     jnz     4f
-    testq   %rdx, %rdx /* the version was taken away */
+    testq   %rdx, %rdx /* bfc_resolve has cleared the version */
     jz      .Lgo_on_to_dlsym
     jmp     1f
 4:  ret

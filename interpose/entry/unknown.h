@@ -1,8 +1,8 @@
 /*
  * Entries of the driver that begin a capture and have no hook: those of newer drivers.
  *
- * A program that looks one up gets a wrapper, which passes its arguments on as they are. Once one
- * of them has begun a capture, that capture counts as under way for ever, since the library does
+ * A program that looks such an entry up gets a wrapper, which passes its arguments on as they are.
+ * Once a wrapped entry has begun a capture, it counts as under way for ever, since the library does
  * not know what ends it: nothing is recorded or waited for by context any more, allocations go to
  * the driver, and frees of pooled blocks are treated as during a capture that may bar them.
  */
@@ -15,13 +15,13 @@
 bool bfc_unknown_begins(const char *name);
 
 /*
- * What a program gets for `name` instead of `real`, an entry of the driver without a hook: its
- * wrapper, always the same one, or `real` itself if it does not begin captures.
+ * Returns what a program gets for `name` instead of `real`, an entry of the driver without a hook:
+ * its wrapper, always the same one, or `real` itself if it does not begin captures. `real` is also
+ * returned when all wrappers are taken; then a capture counts as under way from now on.
  */
 void *bfc_unknown_entry(const char *name, void *real);
 
-/* The wrapper that such an entry was given before, and the entry of a wrapper; NULL: there is none.
- */
+/* The wrapper that an entry has got before, and the entry of a wrapper; NULL: there is none. */
 void *bfc_unknown_wrapper(const void *real);
 void *bfc_unknown_real(const void *wrapper);
 
