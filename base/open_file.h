@@ -13,8 +13,8 @@
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);
-/* The same for a descriptor that was made in another way: one above the standard ones in its place,
- * which is closed then. */
+/* Returns `file` if it is above the standard descriptors, else a copy that is, and closes `file`.
+ * Returns -1 with errno set on failure. */
 int bfc_open_above(int file);
 
 /* write(2) until all of it is written. False: it is not, for the reason in errno. */

@@ -1,4 +1,4 @@
-/* Shares as people read them. */
+/* Writes shares of a whole as text for people. */
 #ifndef BFC_BASE_SHARE_H
 #define BFC_BASE_SHARE_H
 

@@ -12,7 +12,7 @@
 
 enum {
     RELEASE_WAIT_NS = 1000000000, /* longest wait for regions that other threads are giving back */
-    NAP_NS = 20000                /* between two looks at them */
+    NAP_NS = 20000                /* pause between two looks at those regions */
 };
 
 /* Whether another thread is giving cached memory of this device back to the driver. */

@@ -98,8 +98,8 @@ static CUresult free_with_all_checks(const struct free_call *call) {
     return result;
 }
 
-/* For a free that features may want to see, of a block that may have attributes, or of an address
- * that is the driver's or not the thread's last arena's. */
+/* Frees where bfc_free cannot do it at once: a feature may want to see the free, the block may have
+ * attributes, or the address is the driver's or in another arena than the thread's last one. */
 static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)

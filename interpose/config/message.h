@@ -25,7 +25,7 @@ void bfc_message_add(struct bfc_message *message, const char *format, ...) PRINT
 /* A line that says which rank of a job speaks; nothing where the process is one alone. */
 void bfc_message_add_rank(struct bfc_message *message);
 
-/* Writes and releases it. */
+/* Writes the message to the log and frees it. */
 void bfc_message_end(struct bfc_message *message);
 
 #endif

@@ -23,7 +23,7 @@ enum liveness { LIVE, ENDING, DEAD };
 struct event {
     CUevent handle;
     CUcontext context;
-    unsigned users;         /* atomic: host waits for it under way */
+    unsigned users;         /* atomic: host waits for the event that are under way */
     unsigned char liveness; /* atomic, changed under the lock: an enum liveness */
     unsigned char state;    /* atomic, in a fence's first event: the fence's, an enum state */
     struct event *next;     /* in its fence, or in the store */

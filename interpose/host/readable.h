@@ -25,8 +25,8 @@ struct bfc_readable {
     unsigned char bytes[BFC_READABLE_BYTES];
 };
 
-/* Sandboxes that a process begins in refuse calls; one that it puts itself into later may kill. To
- * be called once, early: tells them apart. */
+/* Notes whether the process begins in a sandbox, so call it once and early. Such a sandbox refuses
+ * calls, but one that the process puts itself into later may kill it for them. */
 void bfc_readable_begin_process(void);
 
 static inline void bfc_readable_begin(struct bfc_readable *readable) {

@@ -24,7 +24,7 @@ static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_ar
 
 /*
  * Whether pending blocks may be handed out at once, and ordered behind their fences on the device.
- * With peer access, too, there are several contexts.
+ * They may not where there are several contexts, as there always are with peer access.
  */
 static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;

@@ -139,9 +139,9 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
 }
 
 /*
- * As the driver answers an equally barred call; CUDA_SUCCESS if it was not barred after all. Where
- * memory is lacking it was not barred; but it is asked more than once, lest a refusal of the moment
- * let a free through.
+ * Returns the driver's answer to another call that captures bar, or CUDA_SUCCESS if such calls are
+ * not barred after all. Lack of memory shows that they are not; but the driver is asked several
+ * times, lest a passing refusal let a free through.
  */
 static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     enum { TRIES = 3 };

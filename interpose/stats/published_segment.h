@@ -33,7 +33,8 @@ unsigned bfc_segment_section_index(const struct bfc_segment_pool *section);
  */
 struct bfc_segment_pool *bfc_segment_take_section(void);
 
-/* Gives it back once nothing writes to it any more; its state and counts stay for readers. */
+/* Gives a section back once nothing writes to it any more. Its state and counts stay for readers.
+ */
 void bfc_segment_return_section(struct bfc_segment_pool *section);
 
 /* Counts what did not go through a pool. Relaxed: each word stands for itself. */

@@ -165,8 +165,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Of `found` and the rows in this entry that are of another kind than `row`, the one that dies
- * last. */
+/* Returns which dies last of `found` and the rows of the tree's entry `at` that are of another kind
+ * than `row`. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;

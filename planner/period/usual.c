@@ -162,7 +162,7 @@ struct course {
     uint32_t next_place;  /* the place that is next after the stream's last one */
     struct keyed *ages;   /* known ages of allocations, with their slots */
     uint32_t *usual_ages; /* by slot */
-    uint32_t *samples;    /* by slot: an allocation that had it */
+    uint32_t *samples;    /* by slot: an allocation that was in the slot */
 };
 
 /* How many allocations of the loop are still missing after the stream's last one. */

@@ -13,7 +13,7 @@ struct part {
     uint32_t from;
     uint32_t count;
     uint32_t sections;
-    uint64_t base;  /* bytes that lie below it */
+    uint64_t base;  /* bytes that lie below the part */
     uint64_t bound; /* most live bytes of its own boxes */
 };
 

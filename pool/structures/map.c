@@ -70,7 +70,7 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    map->buckets[last] = 0; /* map_take_seen may still look there, and must find no block */
+    map->buckets[last] = 0; /* map_take_seen may still look at this bucket, so it must be empty */
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
         map->mask >>= 1;

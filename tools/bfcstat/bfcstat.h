@@ -14,7 +14,7 @@ enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
 /* The command line. */
 struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
-    const char *directory;     /* as given */
+    const char *directory;     /* the folder of segments, as the user gave it */
     const char *target;        /* PID or SEGMENT, or NULL */
     const char *output;        /* -o: record, report, snapshot, who, plan */
     const char *listen;        /* serve: ADDRESS:PORT */

@@ -36,7 +36,8 @@ struct guest *guests_add(struct guests *guests, int socket);
 /* The socket is closed. */
 void guests_remove(struct guest *guest);
 
-/* Who sends or takes a byte now and then would never be idle: turns out who came long ago. */
+/* Turns out the guests that came long ago. A guest that sends or takes a byte now and then is never
+ * idle, so it cannot be turned out for that. */
 void guests_turn_out_old(struct guests *guests);
 
 /* Turns out all who are served: their answers' memory is needed. */

@@ -79,7 +79,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
 
 /* ---- Slurm without cgroups ---- */
 
-/* The number that `variable`, with its '=', has; empty: `setting` is another, or no number. */
+/* Stores in `number` what stands behind `variable`, which ends in '=', in the setting. Does nothing
+ * if the setting is another variable's or has no number. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
     size_t length = strlen(variable);
     if (strncmp(setting, variable, length) != 0)

@@ -1,8 +1,8 @@
 /* Which events are new. */
 #include "tools/bfcstat/new_events.h"
 
-/* As if the round before the last one had been seen. A slot that no event has come to yet waits for
- * its first one. */
+/* Makes all events of the ring's last round new, as if only the round before it had been seen. A
+ * slot that no event has come to yet waits for its first one. */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {

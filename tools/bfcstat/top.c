@@ -29,7 +29,7 @@ struct track {
     int32_t pid;
     unsigned pool;
     uint64_t allocations, waits;
-    double allocations_rate, waits_rate; /* a second */
+    double allocations_rate, waits_rate; /* both per second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };

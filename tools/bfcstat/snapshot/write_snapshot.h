@@ -12,7 +12,7 @@
 struct moment {
     const struct bfc_job *job;
     const struct bfc_who *who; /* with its blocks */
-    const struct calls *calls; /* finished */
+    const struct calls *calls; /* calls_finish was called for them */
     struct who_names names;
 };
 

@@ -44,7 +44,8 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
     add_sum(&groups[i], sum);
 }
 
-/* A place's text is its sum's own. False: no memory. */
+/* Adds a site's sum to the sum of its place, which owns a copy of the place's text. False: the host
+ * has no memory. */
 static bool add_to_places(struct who_sums *sums, struct who_names *names,
                           const struct who_sum *sum) {
     char text[WHO_PLACE];
