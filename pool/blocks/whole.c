@@ -1,4 +1,4 @@
-/* Blocks that are all of a large region, in bins of their own. */
+/* Keeps blocks that fill a large region in bins of their own. */
 #include "pool/blocks/whole.h"
 
 void whole_set_rules(struct bfc_pool *pool, bool plain) {

@@ -1,10 +1,10 @@
 /*
- * How large the next region is, by policy and BFC_GROWTH.
+ * Computes how large the next region is, from the policy and BFC_GROWTH.
  *
- * `bfc`'s growth `double`: the step doubles with each region up to RAMP_TOP, and then stays a small
- * part of what is reserved already, so that little is reserved in vain (figures in
+ * With policy bfc and growth `double`, the step doubles with each region up to RAMP_TOP, and then
+ * stays a small part of what is reserved, so that little is reserved in vain (figures in
  * docs/notes/pool-experiments.md). A request above the step gets a region of its own size, because
- * a larger one might take what a later large request needs.
+ * a larger region might take what a later large request needs.
  */
 #include "pool/policy/growth.h"
 
@@ -12,32 +12,34 @@
 #include "pool/blocks/whole.h"
 #include "pool/policy/policy.h"
 
-/* `double` reaches this step by doubling alone... */
+/* Growth `double` doubles its step up to this size. */
 #define RAMP_TOP ((uint64_t)32 * MIB)
-/* ...and from there takes a 256th of what is reserved, at least; */
+/* The step is at least 1 / STEP_PART of what is reserved. */
 #define STEP_PART 256
-/* or room for this many blocks like the one asked for, if that is at most a 32nd of it. */
+/* For a request that is not above the step, the step rises to STEP_BLOCKS times the request, or to
+ * 1 / STEP_BLOCKS_PART of what is reserved if that is less. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-/* Once others have asked for memory, a region is kept whole for a step of at most this part of it.
- */
+/* Once others have asked for memory, the pool keeps a region whole if growing instead takes at most
+ * 1 / WANTED_PART of its size. */
 #define WANTED_PART 2
-/* A pool whose blocks use at most this part of what is reserved is idle. */
+/* A pool is idle if its live blocks use at most 1 / IDLE_PART of what is reserved. */
 #define IDLE_PART 16
-/* An idle pool may hold this part of what is reserved in regions that it took to keep others whole.
- */
+/* In an idle pool, the regions that were taken to keep others whole may amount to
+ * 1 / IDLE_KEEP_PART of what is reserved. */
 #define IDLE_KEEP_PART 8
-/* A busy pool may hold only this part, and only for the sake of a region that is at least... */
+/* In any other pool, these regions may amount to 1 / BUSY_KEEP_PART of what is reserved. */
 #define BUSY_KEEP_PART 192
-/* ...this part of what is reserved. */
+/* In a pool that is not idle, a region is kept whole only if it is at least 1 / BUSY_REGION_PART of
+ * what is reserved. This and the two limits above do not apply once others want memory. */
 #define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
 #define PYTORCH_MIDDLE (10 * MIB)
 #define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
 
-/* The step of bfc's `double`, raised until it holds the block or has reached its top. */
+/* Returns the step of policy bfc, doubled until it holds a block of `size` or reaches its top. */
 static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
     uint64_t step = pool->step, top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (step < size && step < top)
@@ -61,7 +63,8 @@ static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
                                                           : policy_round_to(step, POLICY_PAGE);
 }
 
-/* Not beyond what a block may have: a pool that is trimmed takes regions without end. */
+/* Doubles the step, but not beyond LARGEST_BLOCK. A pool that is trimmed again and again takes
+ * regions for ever, so an unbounded step would overflow. */
 static void double_step(struct bfc_pool *pool) {
     if (pool->step < LARGEST_BLOCK)
         pool->step *= 2;
@@ -80,7 +83,7 @@ static uint64_t pytorch_growth(uint64_t size) {
     return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : policy_round_to(size, 2 * MIB);
 }
 
-/* By the policy's own rule, which `double` selects. */
+/* Returns the size of the next region by the policy's own rule, which growth `double` selects. */
 static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_TF)
         return tf_growth(pool, size);
@@ -89,7 +92,7 @@ static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     return bfc_growth(pool, size);
 }
 
-/* pytorch's small blocks have segments of their own, which are not preallocated. */
+/* Is the next region the preallocated one? A region for small blocks never is. */
 static bool is_preallocating(const struct bfc_pool *pool, uint64_t size) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
            policy_zone(pool, size) == ZONE_LARGE;
@@ -106,7 +109,8 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
-/* tf's next step may be as large as what is to be kept. */
+/* Returns the size of a region that is taken so that another one stays whole. Policy tf's step is
+ * capped here, because it may be as large as the region that is kept. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
     bool by_tf = pool->config.policy == BFC_POLICY_TF &&
@@ -114,7 +118,8 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
 }
 
-/* Does one more step leave what was reserved to keep regions whole small enough? */
+/* Can the pool afford a region of `step` bytes to keep one of `region` bytes whole? It cannot once
+ * the device has refused memory. */
 static bool is_affordable(const struct bfc_pool *pool, uint64_t region, uint64_t step) {
     uint64_t reserved = pool->stats->reserved;
     bool idle = pool->stats->in_use <= reserved / IDLE_PART;
@@ -131,7 +136,8 @@ bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
     return pool->wanted_elsewhere || is_affordable(pool, region, step);
 }
 
-/* A request below max_split cannot be cut from a region that reaches it. */
+/* Lowers `bytes` below max_split for a request below max_split, because such a request cannot be
+ * cut from a larger region. Policy pytorch keeps the sizes of its segments. */
 static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     uint64_t most = pool->config.max_split;
     if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
@@ -139,7 +145,9 @@ static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint
     return bfc_max(size, (most - 1) / POLICY_PAGE * POLICY_PAGE);
 }
 
-/* Under split rules of the user's own: what would not be split off is not taken. */
+/* Returns `size` in place of `bytes` if the user's own split rules would not split a region of
+ * `bytes`, so that its rest would be wasted. Growth `fixed`, and policies other than bfc, keep
+ * `bytes`. */
 static uint64_t unless_unsplit(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     bool own = pool->config.policy != BFC_POLICY_BFC || pool->config.growth == BFC_GROWTH_FIXED;
     return !own && !pool->rules.cuts_all && !policy_splits(pool, size, bytes) ? size : bytes;

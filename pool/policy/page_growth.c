@@ -1,26 +1,26 @@
 /*
  * Growth with pages.
  *
- * Each step costs three calls or more, whatever its size, and what it makes in vain is lost to
- * others. So the steps are a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
- * beyond that a small part of what is reserved.
+ * Each step of growth costs three driver calls or more, whatever its size, and pages that were made
+ * in vain are lost to other users. So a step is a multiple of what was requested, from
+ * BFC_GROWTH_SIZE to RAMP_TOP, and beyond that a small part of what is reserved.
  *
  * A page that has a byte in use cannot move, so a hole between two blocks loses up to a page at
- * each of its ends. A page is therefore at most a PAGE_PART-th of the block that it is made for:
+ * each of its ends. A page is therefore at most 1 / PAGE_PART of the block that it is made for:
  * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %.
  *
- * A small block keeps the page that it lies in from moving, however large the hole around it is.
- * While pages hardly move that costs nothing, and small blocks fill what is left of pages. Once as
- * much has moved as was ever requested, lifetimes follow no pattern, and small blocks get pages of
- * their own. Where none is to be had, small and large ones share pages, until pages move again:
- * else each small block would ask in vain.
+ * A small block keeps its page from moving, however large the hole around it is. While pages hardly
+ * move, that costs nothing, and small blocks fill what is left of pages. Once more bytes have moved
+ * than were ever requested at one time, lifetimes follow no pattern, and small blocks get pages of
+ * their own. If the pool cannot get such pages, small and large blocks share pages until pages move
+ * again; otherwise each small block would ask the device in vain.
  *
- * A page that was made for a large block goes back to the device before a much smaller one lies in
- * it (pool/paging/remake.h). That is looked for while there are such pages, and only in so many
- * allocations as take much less time than the last pages took to be made: once a pool does not grow
- * any more, it holds no more either.
+ * A page that was made for a large block goes back to the device before a much smaller block is put
+ * into it (pool/paging/remake.h). The pool looks for such pages only while it has large pages, and
+ * only in WATCHED allocations for each large page or later step, which take much less time than the
+ * pages took to make.
  *
- * Figures in docs/internals/pages.md.
+ * docs/internals/pages.md has figures.
  */
 #include "pool/policy/page_growth.h"
 
@@ -34,9 +34,10 @@
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
-#define MUCH 8       /* times what a page for a block would have is too large a page for it */
-#define WATCHED 1024 /* allocations for each large page, and for each later step */
-#define SMALL_PART 2 /* of the least page: what is no larger is small */
+/* A page is too large for a block if it exceeds this many times the size made for that block. */
+#define MUCH 8
+#define WATCHED 1024 /* allocations that are watched for each large page, and each later step */
+#define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page is small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -73,7 +74,7 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
     return round_up(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
 }
 
-/* How far `reserved` may exceed the most that was ever requested. */
+/* Returns by how much `reserved` may exceed `most`, which is the most that was ever requested. */
 static uint64_t slack_bytes(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
     bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates_pages(pool);

@@ -28,7 +28,8 @@ static bool own_split(const struct bfc_pool_config *config) {
     return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
 }
 
-/* What was preallocated is for all. */
+/* Returns the size in granules above which a wholly free region is kept whole. The preallocated
+ * region is never above it, because that region is for all requests. */
 static uint64_t whole_above(const struct bfc_pool_config *config) {
     bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);
@@ -72,7 +73,8 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
 
 /* ---- sizes ---- */
 
-/* To a multiple of a power of two's n-th part, as PyTorch's roundup_power2_divisions does. */
+/* Rounds up to a multiple of 1 / `divisions` of the highest power of two in `bytes`, as PyTorch's
+ * roundup_power2_divisions does. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
     uint64_t power = (uint64_t)1 << (63 - __builtin_clzll(bytes));
     return power == bytes ? bytes : policy_round_to(bytes, power / divisions);

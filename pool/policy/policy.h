@@ -1,7 +1,7 @@
 /*
- * Policies: what differs between `bfc`, `tf` and `pytorch`, as data and a few small functions over
- * the pool's one mechanism. Sources of the rules: openxla/xla's bfc_allocator for `tf`, PyTorch's
- * CUDACachingAllocator for `pytorch`; docs/tuning.md describes both.
+ * Policies: the differences between `bfc`, `tf` and `pytorch`, as data and a few small functions.
+ * The rules come from openxla/xla's bfc_allocator for `tf`, and from PyTorch's CUDACachingAllocator
+ * for `pytorch`; docs/tuning.md describes both.
  *
  * Everything here is called under the pool's lock. Sizes are in bytes.
  */
@@ -10,36 +10,39 @@
 
 #include "pool/blocks/state.h"
 
-/* Up to this size pytorch serves blocks from small segments of their own. */
+/* Policy pytorch serves blocks of at most this size from small segments of their own. */
 #define PYTORCH_SMALL (1 * MIB)
 
-/* The least multiple of `step` that is not below `bytes`, which is far from overflow. */
+/* Returns the least multiple of `step` that is not below `bytes`. The sum of both must not
+ * overflow. */
 static inline uint64_t policy_round_to(uint64_t bytes, uint64_t step) {
     return (bytes + step - 1) / step * step;
 }
 
 void policy_make(struct bfc_pool *pool);
 
-/* Sets what depends on whether regions are set apart or for small blocks, or pages watched. */
+/* Updates the rules that depend on whether regions are set apart, small blocks have regions of
+ * their own, or allocations are watched. */
 void policy_set_plain(struct bfc_pool *pool);
 
-/* From now on blocks up to this size get regions of their own, unless free blocks are sorted. */
+/* Gives blocks of at most `most` bytes regions of their own from now on. Has no effect where free
+ * blocks are sorted. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
-/* So many more allocations are watched (rules.h), unless free blocks are sorted: they take twice as
- * long. */
+/* Watches so many more allocations (rules.h), each of which takes twice as long. Has no effect
+ * where free blocks are sorted. */
 void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
-/* The block size for a request, at least `bytes`, in whole granules. */
+/* Returns the size of the block for a request: at least `bytes`, in whole granules. */
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes);
 
-/* The zone whose regions serve blocks of this size. */
+/* Returns the zone whose regions serve blocks of this size. */
 enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size);
 
 /* May a request of `size` take the smallest free block that is large enough? */
 bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
-/* Is the block that a request of `size` gets split? */
+/* Should a block of `block` bytes be split for a request of `size`? */
 bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
 #endif

@@ -1,5 +1,5 @@
-/* Taking a place that the caller names: found from a live block before it, cut out of the free
- * blocks that it lies in. */
+/* Hands out a block at an address that the caller names: finds the free blocks that the range lies
+ * in, and cuts the range out of them. */
 #include "pool/search/place.h"
 
 #include "base/numbers.h"
@@ -8,7 +8,8 @@
 #include "pool/blocks/slots.h"
 #include "pool/search/take.h"
 
-/* The live block that lies shortly before b, or 0. */
+/* Returns the start of the last live block before b in its region; 0: none of the PLACE_STEPS
+ * blocks before b is live. */
 static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (int i = 0; i < PLACE_STEPS; i++) {
@@ -21,7 +22,8 @@ static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     return 0;
 }
 
-/* Whether the request may have this block, or a part of it. */
+/* Returns PLACE_TAKEN if the request may take block b or a part of it, and otherwise why it may
+ * not. */
 static enum place_state state_for(const struct bfc_pool *pool, block_index b,
                                   const struct request *request) {
     enum block_state state = block_state(&pool->blocks[b]);
@@ -34,7 +36,8 @@ static enum place_state state_for(const struct bfc_pool *pool, block_index b,
     return complete || (reuses && !is_shared(pool, b)) ? PLACE_TAKEN : PLACE_PENDING;
 }
 
-/* The same for all blocks from b on up to `end`. */
+/* Checks with state_for each block from b up to the address `end`. Returns the first result other
+ * than PLACE_TAKEN; PLACE_OUTSIDE: the region ends before `end`. */
 static enum place_state state_until(const struct bfc_pool *pool, block_index b, bfc_addr end,
                                     const struct request *request) {
     for (;; b = pool->blocks[b].next) {
@@ -46,15 +49,16 @@ static enum place_state state_until(const struct bfc_pool *pool, block_index b, 
     }
 }
 
-/* The bins that free block b is in; NULL: in none. */
+/* Returns the bins that hold ready or pending block b; NULL: b is in no bin. */
 static struct bins *bins_of(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         return ready_bins(pool, b, false);
     return is_reused_pending(pool, b) ? &pool->pending : NULL;
 }
 
-/* Splits free block b, which keeps its place in bins and lists. Returns a record for the first
- * `granules`, in none; the caller has prepared it. */
+/* Cuts the first `granules` off free block b, which stays in its bins and lists. Returns a block
+ * for the first part, which is in no bin or list. The caller must have called slots_prepare, so
+ * that a record is vacant. */
 static block_index split_free(struct bfc_pool *pool, block_index b, uint64_t granules) {
     struct bins *bins = bins_of(pool, b);
     if (bins)
@@ -65,7 +69,7 @@ static block_index split_free(struct bfc_pool *pool, block_index b, uint64_t gra
     return front;
 }
 
-/* What lies in b before the place becomes a free block of its own. */
+/* Makes the part of b before the address `at` a free block of its own, so that b starts there. */
 static void cut_before(struct bfc_pool *pool, block_index b, bfc_addr at) {
     uint64_t lead = at - block_start(&pool->blocks[b]);
     if (!lead)
@@ -78,8 +82,8 @@ static void cut_before(struct bfc_pool *pool, block_index b, bfc_addr at) {
         fences_add(pool, front, pool->details[b].fence);
 }
 
-/* Takes at most `most` granules from the front of free block b out of all bins, lists and counts;
- * raises `fence` to what it was pending under. */
+/* Removes the first granules of free block b, at most `most`, from all bins, lists and counts, and
+ * returns their block. If b is pending, raises `*fence` to its fence. */
 static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t most,
                               bfc_fence *fence) {
     bool pending = block_state(&pool->blocks[b]) == BLOCK_PENDING;
@@ -93,7 +97,8 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
     return b;
 }
 
-/* The place begins in b; all of it is free, and there are records for what is cut off. */
+/* Makes the request's range live. The range starts at `at`, in block b; all of it is free, and the
+ * caller has prepared records for the parts that are cut off. */
 static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
                       const struct request *request) {
     bfc_fence fence = BFC_NO_FENCE;
@@ -127,7 +132,8 @@ static block_index smaller_of(const struct bfc_pool *pool, block_index a, block_
     return a && (!b || pool->blocks[a].last <= pool->blocks[b].last) ? a : b;
 }
 
-/* The smallest sorted block that has room. */
+/* Returns the smallest block of the treap, of either zone, with room for `granules` at an address
+ * where a block of that size may start; 0: there is none. */
 static block_index smallest_in(const struct bfc_pool *pool, block_index root, uint64_t granules) {
     block_index best = 0;
     for (int zone = 0; zone < ZONE_COUNT; zone++) {

@@ -1,6 +1,7 @@
 /*
- * Taking a place that the caller names: the inline part is for one that is found from a live block
- * before it and lies in one ready block, as it does when a plan is followed.
+ * Hands out a block at an address that the caller names, as a plan requires. The inline functions
+ * serve the usual case: a live block shortly before the address leads to it, and the whole range
+ * lies in one ready block.
  *
  * Called under the lock.
  */
@@ -11,35 +12,38 @@
 #include "pool/blocks/surgery.h"
 #include "pool/search/take.h"
 
-/* Blocks that are passed from one that is known to lie before a place. */
+/* How many neighbouring blocks a search looks at to get from a known block to an address. */
 #define PLACE_STEPS 16
 
 enum place_state {
     PLACE_TAKEN,
-    PLACE_BUSY,    /* a part of it is live, deferred, awaited or bare */
-    PLACE_PENDING, /* a part of it is pending, and the request may not have that */
-    PLACE_OUTSIDE, /* it is not within one region */
-    PLACE_CROOKED, /* a large block may not start at this address */
+    PLACE_BUSY,    /* a part of the range is live, deferred, awaited or bare */
+    PLACE_PENDING, /* a part of the range is pending, and the request may not take it */
+    PLACE_OUTSIDE, /* the range is not within one region */
+    PLACE_CROOKED, /* a large block may not start at that address */
     PLACE_NO_HOST_MEMORY,
 };
 
-/* The block that holds the address, wherever it is, or 0; brings the hints up to date. The first
- * one was tried. */
+/* Returns the block that holds `at`; 0: no region does. Tries the second hint, then searches, and
+ * updates both hints. The caller has tried the first hint in vain. */
 block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]);
 
-/* place_take for a place that begins in b, and may lie in several free blocks. */
+/* As place_take, for a range that starts in block b (0: in no region) and may span several free
+ * blocks. */
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 
-/* Takes the smallest ready block that has room where free blocks are sorted, of either zone and cut
- * at any rate, as no rule of the policy but the granule applies. False: there is none. */
+/* Takes exactly the request's granules from the smallest ready block with room, of either zone. No
+ * rule of the policy applies except the granule. Only for pools whose free blocks are sorted.
+ * False: no block has room, or the host has no memory for the records. */
 bool place_take_smallest(struct bfc_pool *pool, const struct request *request);
 
 static inline bool place_is_in(const struct block *b, bfc_addr address) {
     return address - block_start(b) < block_size(b);
 }
 
-/* The block that holds the address, from a live one shortly before it; 0: not from there. */
+/* Returns the block that holds `at` if it is among the PLACE_STEPS blocks from the live block at
+ * `below` on. 0: it is not, or no live block starts at `below`. */
 static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr at,
                                           bfc_addr below) {
     const struct block *blocks = pool->blocks;
@@ -58,7 +62,8 @@ static inline bool place_may_start(const struct bfc_pool *pool, block_index b, b
             block_state(&blocks[blocks[b].previous]) == BLOCK_HEAD);
 }
 
-/* Cuts the place out of one ready block in bins that are not sorted; there are records for that. */
+/* Makes the request's granules live that lie `lead` granules after the start of ready block b. The
+ * bins of b are not sorted, and at least two records are vacant. */
 static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, uint64_t lead,
                                         const struct request *request) {
     struct block *blocks = pool->blocks;
@@ -80,9 +85,9 @@ static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, ui
 }
 
 /*
- * Hands out exactly the place from `at` on that the request needs, if all of it is free; nothing
- * has changed otherwise. `below` is where live blocks may start that lie shortly before the place,
- * or 0: then the place is found without a search; they are brought up to date.
+ * Hands out the request's granules from the address `at` on if all of them are free; otherwise no
+ * block changes. `below` holds BFC_PLACE_HINTS hints, each of them the start of a live block
+ * shortly before `at`, or 0. A hint that still holds saves the search. Updates the hints.
  */
 static ALWAYS_INLINE enum place_state place_take(struct bfc_pool *pool, bfc_addr at,
                                                  const struct request *request, bfc_addr *below) {

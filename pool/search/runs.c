@@ -1,4 +1,4 @@
-/* Runs: neighbouring ready and pending blocks that together have room for a request. */
+/* Finds runs: neighbouring ready and pending blocks that together have room for a request. */
 #include "pool/search/runs.h"
 
 #include "pool/policy/growth.h"
@@ -10,7 +10,8 @@ static bool is_usable(const struct bfc_pool *pool, block_index b, bfc_fence fenc
     return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
 }
 
-/* The first of enough neighbours, from b on, that are usable at `fence`; or 0. */
+/* Returns the first block of a run, from b on, that has room once all fences up to `fence` are
+ * complete; 0: there is no such run before the next block that is neither ready nor pending. */
 static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t granules,
                           bfc_fence fence) {
     uint64_t run = 0;
@@ -27,7 +28,8 @@ static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t g
     return 0;
 }
 
-/* The first block of the run of pending block b, if b is the first pending one in it; else 0. */
+/* Returns the first block of the run that holds pending block b; 0: an earlier block of that run is
+ * pending, so the caller has looked at the run already. */
 static block_index run_start(const struct bfc_pool *pool, block_index b) {
     block_index before = pool->blocks[b].previous;
     enum block_state state = block_state(&pool->blocks[before]);
@@ -39,7 +41,8 @@ static block_index run_start(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[earlier]) == BLOCK_PENDING ? 0 : before;
 }
 
-/* The lowest fence, not above `highest`, at which a run from `start` on is long enough. */
+/* Returns the lowest fence at which a run from `start` on has room. The fence `highest` is one at
+ * which a run has room. */
 static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, uint64_t granules,
                               bfc_fence highest) {
     bfc_fence lowest = pool->oldest_fence;
@@ -67,8 +70,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
-        /* The ready blocks already suffice, so the policy refused them: no fence would change that.
-         */
+        /* The run has room without any wait, so the policy has refused its blocks, and no fence
+         * would change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
         if (run_at(pool, start, granules, best - 1)) {
@@ -80,7 +83,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
     return found;
 }
 
-/* The size of the region of free block b if every block of the region is ready or pending; or 0. */
+/* Returns the size of the region of free block b if all blocks of the region are ready or pending;
+ * otherwise 0. */
 static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     uint64_t bytes = 0;
     while (is_usable(pool, pool->blocks[b].previous, UINT64_MAX))
@@ -95,8 +99,8 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* Until others have asked for memory, a pending region counts as this much smaller than it is: it
- * cannot go to others yet, so keeping it may cost less. */
+/* Until others ask for memory, a region with pending blocks counts for 1 / PENDING_WORTH of its
+ * size: it cannot go back to the device yet, so the pool should grow by less to keep it whole. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {

@@ -8,14 +8,14 @@
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
-/* How much better than a ready block a pending one must fit to be preferred: bins, 32 an octave.
- */
+/* A pending block is preferred to a ready block only if the ready block's bin is higher by more
+ * than this many bins; an octave has 32 bins. */
 #define PENDING_ADVANTAGE 4
 
 void take_more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
-    /* Relaxed: only uniqueness matters. */
+    /* The order is relaxed, because ids need only be unique. */
     pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
     pool->last_id = pool->next_id + batch - 1;
 }
@@ -37,10 +37,8 @@ static NOINLINE bool split_lead(struct bfc_pool *pool, struct bins *bins, block_
     return true;
 }
 
-/*
- * Splits off the part of b that lies before the place for the request. False: the host has no
- * memory for its record.
- */
+/* Cuts off the granules of b before the first address where the request's block may start; they
+ * become a free block. False: the host has no memory for its record. */
 static inline bool cut_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
                             const struct request *request) {
     return LIKELY(starts_well(&pool->blocks[b], request->granules)) ||
@@ -58,7 +56,8 @@ static void hand_out_pending(struct bfc_pool *pool, block_index b, const struct 
     make_live(pool, taken, request, complete ? BFC_NO_FENCE : fence);
 }
 
-/* The same for a pending block that may have a lead. */
+/* Hands out part or all of pending block b, after cutting off what lies before the first address
+ * where the request's block may start. False: the host has no memory for a record. */
 static bool take_pending(struct bfc_pool *pool, block_index b, const struct request *request) {
     if (!cut_lead(pool, &pool->pending, b, request))
         return false;
@@ -66,12 +65,13 @@ static bool take_pending(struct bfc_pool *pool, block_index b, const struct requ
     return true;
 }
 
-/* The ready blocks that may serve a request. */
+/* Returns the bins of the ready blocks that serve requests of this size. */
 static struct bins *ready_for(struct bfc_pool *pool, uint64_t granules) {
     return granules << BFC_GRANULE_BITS <= pool->rules.small_most ? &pool->small : &pool->ready;
 }
 
-/* The smallest block that fits, if the policy lets the request have it; or 0. */
+/* Returns the smallest block with room, from bins that are sorted. 0: there is none, or the policy
+ * refuses it. */
 static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *bins,
                                 uint64_t granules) {
     uint64_t size = granules << BFC_GRANULE_BITS;
@@ -81,7 +81,8 @@ static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *
     return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
 }
 
-/* b, if it was picked and has room where the request may start; or else a block that surely has. */
+/* Returns b if it is 0 or has room at an address where the request's block may start; otherwise a
+ * block that is large enough wherever it starts, or 0. */
 static block_index with_room(const struct bfc_pool *pool, const struct bins *bins, block_index b,
                              uint64_t granules) {
     return !b || block_has_room(pool, b, granules)
@@ -89,7 +90,8 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
                : bins_pick(bins, pool->blocks, granules + MOST_LEAD);
 }
 
-/* A block that fits, by a search through the bin whose blocks do not all fit: not O(1). */
+/* Returns a block with room, or 0. Searches the lists of those bins in which only some blocks have
+ * room, so this is not O(1). */
 static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struct bins *bins,
                                         uint64_t granules) {
     unsigned bin = bin_of(granules);
@@ -117,14 +119,15 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* The same, unless the pool grows rather than cut that region. */
+/* Returns a block that is a whole region and has room. 0: there is none, or the pool prefers
+ * growing to cutting it. */
 static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
     block_index w = find_whole(pool, granules);
     return w && !is_kept_from(pool, w, granules) ? w : 0;
 }
 
-/* Does whole region w fit better than ready block b? Of two that fit alike, sorted blocks go by
- * address; otherwise the whole region is taken. */
+/* Is whole region w smaller than ready block b? If both have the same size, the lower address wins
+ * where free blocks are sorted, and the whole region wins elsewhere. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
     bool first =
@@ -132,7 +135,8 @@ static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_in
     return of_w < of_b || (of_w == of_b && first);
 }
 
-/* The better of ready block b, if there is one, and a whole region that may be cut. */
+/* Returns the better fitting one of ready block b (0: none) and a whole region that the pool is
+ * willing to cut. */
 static block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
     block_index w = find_whole(pool, granules);
     bool better = w && (!b || whole_is_better(pool, w, b));
@@ -148,7 +152,7 @@ static NOINLINE block_index pick_by_rules(struct bfc_pool *pool, const struct bi
     return ready ? pick_better(pool, b, granules) : b;
 }
 
-/* A block that is large enough, in O(1) as far as there are bins. */
+/* Returns a block with enough granules, or 0. O(1) unless rules.picks_by_rules is set. */
 static inline block_index pick_block(struct bfc_pool *pool, const struct bins *bins,
                                      uint64_t granules) {
     if (UNLIKELY(pool->rules.picks_by_rules))
@@ -176,7 +180,7 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
     return true;
 }
 
-/* Does the pending block, if there is one, fit clearly better than the ready one? */
+/* Does the pending block (0: none) fit clearly better than the ready block (0: none)? */
 static inline bool fits_better(const struct block *blocks, block_index pending, block_index ready) {
     return pending && (!ready || bin_of(block_granules(&blocks[ready])) >
                                      bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
@@ -186,16 +190,16 @@ static NOINLINE block_index unless_kept(struct bfc_pool *pool, block_index b, ui
     return runs_keep_region(pool, b, granules) ? 0 : b;
 }
 
-/* Pending block b, if there is one, unless its region is kept whole. Only a block that is large
- * itself is looked at, so that this is O(1) for others. */
+/* Returns pending block b, or 0 if the pool keeps b's region whole. Only for a block above
+ * rules.whole_above does this look at the region's other blocks; for all others it is O(1). */
 static inline block_index open_pending(struct bfc_pool *pool, block_index b, uint64_t granules) {
     return UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above)
                ? unless_kept(pool, b, granules)
                : b;
 }
 
-/* The better of the picked blocks does not start where a large block may: it may lack room, or have
- * a lead. */
+/* Serves a large request when the better of the picked blocks does not start where a large block
+ * may. Such a block may lack room, or has a part at its start that must be cut off first. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
@@ -206,7 +210,8 @@ static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, bl
     return ready && take_ready(pool, ready, request);
 }
 
-/* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
+/* Takes a ready block, or with BFC_ALLOCATE_PENDING a pending one. Looks at few blocks, so it may
+ * miss one that has room. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
     block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
@@ -235,7 +240,8 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) 
     return b && take_ready(pool, b, request);
 }
 
-/* As take_at_once, and also by a search: not O(1). */
+/* As take_at_once; if that finds nothing, searches bins, whole regions and the other zone, which is
+ * not O(1). Does not search where free blocks are sorted, or with BFC_ALLOCATE_HIT_ONLY. */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
@@ -255,7 +261,8 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
     return b && take_pending(pool, b, request);
 }
 
-/* Completed blocks become ready a few at a time, until one serves. */
+/* Makes pending blocks whose fences are complete ready, a few at a time, until one can serve the
+ * request. */
 bool take_any(struct bfc_pool *pool, const struct request *request) {
     while (!take_by_search(pool, request)) {
         if (pool->oldest_fence > pool->completed)
@@ -265,8 +272,8 @@ bool take_any(struct bfc_pool *pool, const struct request *request) {
     return true;
 }
 
-/* Makes one pending block under this fence of the run of ready and pending ones that starts at b,
- * and takes from it. */
+/* Merges the run of ready and pending blocks that starts at b, as far as the request needs it, into
+ * one block that is pending under `fence`, and takes the request from it. */
 static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
                      const struct request *request) {
     struct block *blocks = pool->blocks;
@@ -281,7 +288,8 @@ static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
         if (!first)
             absorb_next(pool, b);
     }
-    if (pending_with(pool, blocks[b].next, fence)) { /* what is left would be its equal */
+    if (pending_with(pool, blocks[b].next,
+                     fence)) { /* two neighbours must not be pending under one fence */
         surgery_unbin(pool, blocks[b].next);
         absorb_next(pool, b);
     }
@@ -297,7 +305,7 @@ bool take_run(struct bfc_pool *pool, const struct request *request) {
     return b && !runs_keep_region(pool, b, request->granules) && join_run(pool, b, fence, request);
 }
 
-/* A pending block with room, whether its region is kept whole or not; or 0. */
+/* Returns a pending block with room, even if the pool keeps its region whole; or 0. */
 static block_index find_pending(struct bfc_pool *pool, uint64_t granules) {
     const struct bins *bins = &pool->pending;
     block_index b = with_room(pool, bins, pick_block(pool, bins, granules), granules);

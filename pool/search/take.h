@@ -1,6 +1,5 @@
 /*
- * Taking free blocks for a request: the inline part, which the hot call is made of, and the
- * searches.
+ * Takes free blocks for a request. The inline functions are on the path of nearly every allocation.
  *
  * Everything here is called under the lock.
  */
@@ -11,28 +10,30 @@
 #include "pool/blocks/surgery.h"
 #include "pool/policy/policy.h"
 
-/* Takes a block that fits, by whatever search and settling that needs; false: there is none. */
+/* Takes a free block for the request, after making blocks with complete fences ready as far as
+ * needed. False: no free block can serve the request. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
-/* After take_any and take_run took nothing: could the request be cut from a region that is kept
- * whole? */
+/* Could the request be cut from a region that the pool keeps whole? Call this after take_any and
+ * take_run have found nothing. */
 bool take_is_kept(struct bfc_pool *pool, const struct request *request);
-/* Takes from a region that is kept whole; false: there is none with room. */
+/* Takes the request from a region that the pool keeps whole. False: none has room. */
 bool take_kept(struct bfc_pool *pool, const struct request *request);
-/* Takes a ready block where this size does not belong, with rules.small_most; false: there is none.
- */
+/* With rules.small_most: takes a small request from a region for large blocks, or a large request
+ * from a region for small blocks. False: no ready block there has room. */
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
-/* The ready block that a request of so many granules would be handed, but for searches; or 0. Not
- * where free blocks are sorted. */
+/* Returns a ready block with room for so many granules, outside whole regions and without a search;
+ * or 0. Not for pools whose free blocks are sorted. */
 block_index take_find(struct bfc_pool *pool, uint64_t granules);
-/* A ready block, of regions that are set apart, with room for so many granules; or 0. */
+/* Returns a ready block with room for so many granules in the regions that are set apart; or 0. */
 block_index take_find_apart(struct bfc_pool *pool, uint64_t granules);
-/* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result;
- * false: there are none, or their region is kept whole. */
+/* Merges neighbouring ready and pending blocks under the highest of their fences, and takes the
+ * request from the result. False: no such blocks have room, or the pool keeps their region whole.
+ */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
-/* A new batch of ids. */
+/* Draws a new batch of ids from a counter of the process. */
 void take_more_ids(struct bfc_pool *pool);
 
 static inline void raise_peak(uint64_t *peak, uint64_t now) {
@@ -70,7 +71,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
         pool_note(pool, id, request->bytes);
 }
 
-/* Is this larger block to be split for the request? */
+/* Should block b, which is larger than the request, be split? */
 static inline bool is_cut(const struct bfc_pool *pool, block_index b,
                           const struct request *request) {
     return LIKELY(pool->rules.cuts_all) ||
@@ -78,9 +79,9 @@ static inline bool is_cut(const struct bfc_pool *pool, block_index b,
 }
 
 /*
- * Takes what the request needs from a free block that is in these bins. Returns it, in no bin: b
- * itself if b is not split, or cannot be because the host has no memory for a record. The rest
- * keeps its place in other lists.
+ * Removes what the request needs from free block b, which is in `bins`, and returns it as a block
+ * in no bin. That is b itself if b has the right size, the policy does not split it, or the host
+ * has no memory for a record. Otherwise b keeps the rest, its bin and its place in lists.
  */
 static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
                                           const struct request *request, bool plain) {
