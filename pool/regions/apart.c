@@ -1,4 +1,5 @@
-/* Regions that are set apart: their free blocks are in bins of their own, or in none. */
+/* Regions that are set apart: their ready blocks are in bins of their own, and their pending blocks
+ * in no bin. */
 #include "pool/regions/apart.h"
 
 #include "base/numbers.h"
@@ -14,7 +15,7 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* Takes a free block out of its bins, or puts it there. */
+/* Puts free block b into the bins for it, or takes it out of them. */
 static void set_binned(struct bfc_pool *pool, block_index b, bool in) {
     enum block_state state = block_state(&pool->blocks[b]);
     struct bins *bins = NULL;
@@ -51,7 +52,7 @@ bool apart_end(struct bfc_pool *pool) {
     return any;
 }
 
-/* The lowest place in b, or from b on, where the request may start. */
+/* Returns the lowest address in b, or after it, where the request's block may start. */
 static bfc_addr start_in(const struct bfc_pool *pool, block_index b,
                          const struct request *request) {
     bfc_addr start = block_start(&pool->blocks[b]);
@@ -95,8 +96,9 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     return may;
 }
 
-/* What the driver would take in whole pages is a region of whole ones, so that all of it is used
- * and reported; but where only the limit forbids the last page. */
+/* Adds a region of `bytes`. Above half a page, rounds up to whole pages, which the driver would
+ * take anyway, so that all of them are used and counted; but not if the limit has no room for the
+ * last page. */
 static enum bfc_status add_whole(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     uint64_t whole = bytes <= POLICY_PAGE / 2 ? bytes : policy_round_to(bytes, POLICY_PAGE);
     uint64_t room = bfc_subtract_saturating(pool->config.limit, pool->stats->reserved);
@@ -113,7 +115,7 @@ static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr
     return status;
 }
 
-/* Pages that cannot be used keep their addresses. */
+/* Does the region hold a lost page? The addresses of such a page cannot get another one. */
 static bool has_lost(const struct bfc_pool *pool, const struct region *region) {
     const struct page_table *table = &pool->paging->table;
     uint32_t i = pool->paging->lost ? page_table_find(table, region->start) : table->count;
@@ -122,8 +124,8 @@ static bool has_lost(const struct bfc_pool *pool, const struct region *region) {
     return i < table->count && page_table_at(table, i)->start < region->start + region->size;
 }
 
-/* Addresses that were reserved for an earlier plan, of which memory has gone; 0: none that suffice.
- */
+/* Finds a reservation of at least `bytes`, made for an earlier plan, some of whose addresses are
+ * bare. 0: there is none. */
 static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];
@@ -134,8 +136,8 @@ static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     return 0;
 }
 
-/* With pages, which ready ones of others become as far as there are any. The addresses are kept for
- * the next time even if no pages are to be had. */
+/* Adds a planned region of pages. Ready pages of other blocks move there, and the pool makes the
+ * rest. If there are not enough pages, the pool keeps the addresses for the next call. */
 static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     settle_completed(pool, FENCES_ALL);
     region_index r = find_stripped(pool, bytes);
@@ -174,7 +176,8 @@ static bool is_in(const struct region *region, bfc_addr address) {
     return address - region->start < region->size;
 }
 
-/* Pages of a planned region that is open to all would go with the others. */
+/* May ready pages go back? Not if the region of `planned` is open to all, because its pages would
+ * go as well. */
 static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
     block_index b = pool->paging && planned ? find_holding(pool, planned) : 0;
     return pool->paging && (!b || region_of(pool, b)->apart);

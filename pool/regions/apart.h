@@ -4,15 +4,16 @@
 
 #include "pool/blocks/state.h"
 
-/* From now on all allocations may take from every region. False: none was set apart. */
+/* Opens every region to all allocations. False: no region was set apart. */
 bool apart_end(struct bfc_pool *pool);
 
-/* With BFC_ALLOCATE_APART takes what is ready in regions that are set apart, which they stay. */
+/* With BFC_ALLOCATE_APART, takes the request from a ready block of the regions that are set apart,
+ * which they stay. False: no such block has room. */
 bool apart_spare(struct bfc_pool *pool, const struct request *request);
 
-/* Takes from regions that were ever set apart whatever the policy says of them: without a plan
- * their memory would have become regions that it lets the request have. O(their blocks), as a rule.
- */
+/* Takes the request from a planned region even if the policy refuses its blocks. Without a plan,
+ * that memory would be in regions whose blocks the policy accepts. Looks at all blocks of these
+ * regions. */
 bool apart_take(struct bfc_pool *pool, const struct request *request);
 
 #endif

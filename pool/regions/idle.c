@@ -1,6 +1,7 @@
 /*
- * Idle regions: wholly free and ready ones. Giving them back above a threshold, by how long nobody
- * wanted them; by need; and by the clock.
+ * Gives idle regions back; a region is idle if one ready block fills it. Above a threshold, those
+ * go that nobody has used for the longest time (idle_collect); on need, large ones
+ * (idle_release_large); and by the clock, those that stay idle (bfc_pool_trim_idle).
  */
 #include "pool/regions/idle.h"
 
@@ -16,7 +17,8 @@ static uint64_t age_of(const struct bfc_pool *pool, region_index r) {
     return pool->lookups - pool->regions[r].idle_since;
 }
 
-/* The mean age of all idle regions, rounded up, so that one as old as the mean is not below it. */
+/* Computes the mean age of all idle regions, rounded up so that a younger region does not count as
+ * old enough. False: no region is idle. */
 static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
     uint64_t total = 0, count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -28,8 +30,9 @@ static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
     return count;
 }
 
-/* Gives back all that have reached this age; returns how much went. Another thread may add or give
- * back regions meanwhile: what is there when its turn comes is looked at. */
+/* Gives back every idle region of at least this age; returns how many bytes went. The lock is
+ * dropped during each release, so other threads may add or remove regions: the loop checks each
+ * region only when it gets there. */
 static uint64_t release_aged(struct bfc_pool *pool, uint64_t age) {
     uint64_t released = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -49,7 +52,8 @@ void idle_collect(struct bfc_pool *pool) {
     }
 }
 
-/* The smallest idle region of at least `least` bytes, or 0. */
+/* Returns the smallest idle region of at least `least` bytes, or 0. Among equals, the one with the
+ * lowest address. */
 static region_index smallest_idle(const struct bfc_pool *pool, uint64_t least) {
     const struct region *regions = pool->regions;
     region_index best = 0;
@@ -88,7 +92,9 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     return released >= key;
 }
 
-/* Idle since before this look's predecessor, and for long enough? */
+/* Returns true if the calls of bfc_pool_trim_idle have found the region idle, without a use in
+ * between, for at least `idle_ns`. Notes the time if the region has been used since the last
+ * call. */
 static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
     if (region->seen_ns && region->seen_idle == region->idle_since)
         return now - region->seen_ns >= idle_ns;

@@ -19,18 +19,18 @@
 #include "pool/regions/wait_for_fences.h"
 #include "pool/search/take.h"
 
-/*
- * How long rung 3 waits for an awaited block to become ready: not without bound, because its stream
- * may need what this thread does next.
- */
+/* Step 3 waits this long for an awaited block to become ready. The wait is bounded, because the
+ * block's stream may need what this thread does next. */
 #define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* How long to wait for regions that other threads are giving back; and between two checks. */
+/* The longest wait for regions that other threads are giving back, and the sleep between two
+ * checks. */
 #define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 20000L
-/* How often the device is asked again because other threads gave regions back meanwhile. */
+/* How often an allocation asks the device again because other threads have given regions back. */
 enum { RELEASE_TRIES = 16 };
 
-/* Could the limit be kept with this block, if all idle regions went? */
+/* Would a block of this size fit below the limit if all idle regions went back? False also if no
+ * region is idle. */
 static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
     uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
     uint64_t rest = pool->stats->reserved - idle;
@@ -43,8 +43,8 @@ static bool release_all(struct bfc_pool *pool, const struct request *request,
     return regions_grow(pool, request, status);
 }
 
-/* Gives regions back as long as that can help, and grows. With pages there are few regions or none,
- * which all go, and what became ready moves. */
+/* Gives idle regions back one by one as long as that can help, and grows after each. In a pool with
+ * pages, gives all regions back at once, because there are few, and grows by moving ready pages. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     if (pool->paging)
@@ -79,8 +79,9 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
     return take_any(pool, request);
 }
 
-/* Waits for one awaited block after another, as long as they become ready. What another thread has
- * made ready since the last look is there too. */
+/* Waits for one awaited block after another, until a wait makes no block ready. After each wait,
+ * tries to serve the request. The first round also finds blocks that other threads have made ready
+ * since the last search. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
     uint64_t readied;
@@ -107,7 +108,8 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
     return wait_for_awaited(pool, request, status);
 }
 
-/* Gives what is deferred its fences first. */
+/* Waits for the oldest fences that free enough memory; before that, until the deferred blocks are
+ * ready, if there are any. */
 static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
     if (pool->deferred && pool->upstream.wait) {
         wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
@@ -163,9 +165,10 @@ uint64_t bfc_pool_await_releases(struct bfc_pool *pool) {
 }
 
 /*
- * A wait may have given regions back, and other threads do: what went meanwhile may be enough, also
- * what goes while the device is asked. What they are giving back is natively free already; but no
- * longer than for a while, since the call may wait for work that needs what this thread does next.
+ * Asks the device again as long as regions go back: those that this allocation's waits released,
+ * and those of other threads, even while the device is being asked. A release under way is awaited,
+ * because without the pool that memory would be free already. But the wait is bounded, because the
+ * release may wait for work that needs what this thread does next.
  */
 static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
                                 uint64_t released, enum bfc_status *status) {

@@ -1,10 +1,12 @@
-/* Beside a plan's region: many regions, each for one block, become one for all. */
+/* Makes one region for all blocks that have no place in a planned region, instead of many for one
+ * block each. */
 #include "pool/regions/overflow.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/find_block.h"
 
-/* By which what is wanted rises where it should have sufficed, but lay in pieces. */
+/* If one region should have sufficed but its free memory lay in pieces, the next one is larger by
+ * up to 1 / PIECES. */
 #define PIECES 8
 
 static bool is_planned(const struct bfc_pool *pool) {
@@ -23,8 +25,6 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
     return bytes;
 }
 
-/* Whether one region beside is as large as all that was ever wanted there; and how many there are.
- */
 bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
@@ -36,7 +36,8 @@ bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     return gathered;
 }
 
-/* With this block, at a time. */
+/* Returns how many bytes one region for all overflow blocks needs, with a further block of
+ * `size`. */
 static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     unsigned count;
     uint64_t wanted = size;

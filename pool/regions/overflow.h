@@ -1,24 +1,25 @@
-/*
- * Memory beside a plan's region, for what the plan has no place for: one region, as large as all
- * that lay there at a time. Called under the lock.
- */
+/* Overflow regions: memory for the blocks that have no place in a planned region. One such region
+ * should hold them all, as large as the most that these blocks took at one time. Called under the
+ * lock. */
 #ifndef BFC_POOL_OVERFLOW_H
 #define BFC_POOL_OVERFLOW_H
 
 #include "pool/blocks/state.h"
 
 /*
- * How large the next region is, for a block of `size` bytes, where the policy wants `bytes`: after
- * bfc_pool_gather_overflow as large as all that was ever wanted beside a planned region at a time,
- * which is looked up in the regions there, and noted. O(their blocks).
+ * Returns the size of the next region, for a block of `size` bytes, where the policy wants `bytes`.
+ * After bfc_pool_gather_overflow that is the most that overflow blocks ever took at one time; each
+ * call measures what they take now, and notes the highest value. Has no effect unless growth is
+ * `double`. O(blocks of overflow regions).
  */
 uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes);
 
-/* Whether one region beside is as large as all that was ever wanted there; and how many there are.
- */
+/* Returns true if one overflow region is as large as the most that overflow blocks took at one
+ * time. Sets `*count` to the number of overflow regions. */
 bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count);
 
-/* The region that starts there was just taken in: notes whether it lies beside a planned one. */
+/* Notes whether the region at `start`, which was just added, is an overflow region: one that was
+ * added while there was a planned region. */
 void overflow_note(struct bfc_pool *pool, bfc_addr start);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Regions: taking them in, growing, giving them back.
+ * Adds regions, grows the pool, and gives regions back.
  *
- * The upstream is never called under the pool's lock. One thread at a time asks for a region:
- * another that misses meanwhile waits for its turn and looks again before it asks for more.
+ * The upstream is never called under the pool's lock. One thread at a time asks the upstream for a
+ * region; another thread that needs one meanwhile waits for growth_lock, and searches again before
+ * it asks.
  */
 #include "pool/regions/regions.h"
 
@@ -18,7 +19,7 @@
 #include "pool/regions/overflow.h"
 #include "pool/search/take.h"
 
-/* A region that is one free block under this fence. */
+/* Adds a region that is one block, freed under this fence. */
 static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
                                   enum block_zone zone, bfc_fence fence) {
     block_index b = region_attach(pool, region, zone);
@@ -73,8 +74,9 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
 }
 
 /*
- * Gives an idle region back. Should it not go, it is the pool's again, under this fence; but for
- * one that the host has no memory to note any more. Returns how much went.
+ * Gives an idle region back, without the lock meanwhile, and returns how many bytes went. If the
+ * upstream keeps the region from going, it is the pool's again, as one block that is freed under
+ * `fence`; if the host has no memory for its records, the region is lost.
  */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
@@ -118,13 +120,15 @@ block_index region_freed_block(const struct bfc_pool *pool, const struct region 
     return first;
 }
 
-/* Makes a region ready of which nothing is live or awaited. False: it is not such a one. */
+/* Makes all blocks of the region ready. False: the region is held or of pages, or a block of it is
+ * live or awaited; then nothing changes. */
 static bool ready_up(struct bfc_pool *pool, const struct region *region) {
     block_index first = region->held ? 0 : region_freed_block(pool, region);
     const struct block *blocks = pool->blocks;
     if (!first)
         return false;
-    /* Records merge meanwhile: from the first block on after each. */
+    /* A block that becomes ready may merge with its neighbours, so the loop starts again at the
+     * region's first block. */
     for (block_index b = first; b;) {
         bool was_ready = block_state(&blocks[b]) == BLOCK_READY;
         if (!was_ready)
@@ -151,7 +155,8 @@ uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
     return released;
 }
 
-/* The lock is dropped during a release alone, and a release sets release_error after that. */
+/* The lock is dropped only during a release, and each release sets release_error after it has taken
+ * the lock again. So `*error` is never the code of another thread's release. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
     pool_enter(pool);
     pool->release_error = *error;
@@ -170,15 +175,16 @@ static uint64_t room_below_limit(const struct bfc_pool *pool) {
 }
 
 struct growth {
-    uint64_t size;  /* least that is of use */
-    uint64_t bytes; /* that are asked for */
-    bool keeping;   /* there is a region with room, which is to stay whole */
+    uint64_t size;  /* bytes that the region must have at least */
+    uint64_t bytes; /* bytes that are asked for next */
+    bool keeping;   /* the pool grows so that another region, which has room, stays whole */
     enum back_off back_off;
     bfc_addr start;
     uint64_t calls;
 };
 
-/* 0.9 of it, and at least a granule less. tf's rule knows no pages. */
+/* Returns nine tenths of `bytes`, rounded up to whole pages or granules, but at least one of these
+ * less. Policy tf's rule, BACK_OFF_ABOVE_SIZE, does not round to pages. */
 static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
     bool paged = back_off == BACK_OFF_TO_SIZE && bytes > POLICY_PAGE;
     uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
@@ -186,7 +192,7 @@ static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
     return bfc_min(less, (bytes - 1) / unit * unit);
 }
 
-/* After a refusal. False: give up. */
+/* Computes the size to ask for after a refusal. False: the caller must give up. */
 static bool ask_for_less(struct growth *growth) {
     if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
         return false;
@@ -199,7 +205,8 @@ static bool ask_for_less(struct growth *growth) {
     return true;
 }
 
-/* Asks the upstream, as often as the back-off says. Without the lock. */
+/* Asks the upstream for a region, and after each refusal for a smaller one, as long as the back-off
+ * allows. Called without the lock. */
 static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct growth *growth) {
     const struct bfc_upstream *upstream = &pool->upstream;
     enum bfc_reserve_result result;
@@ -210,7 +217,7 @@ static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct grow
     return result;
 }
 
-/* The region that the policy wants, if the limit leaves room for it. */
+/* Computes the size of the region to ask for. False: the limit has no room for it. */
 static bool plan_growth(struct bfc_pool *pool, const struct request *request,
                         struct growth *growth) {
     uint64_t size = request_size(request), room = room_below_limit(pool);
@@ -228,7 +235,8 @@ static bool plan_growth(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* The region is the pool's, or goes back when the host has no memory to note it. */
+/* Adds the reserved region to the pool. If the host has no memory for its records, drops the lock
+ * and gives the region back. */
 static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
     enum bfc_status status =
         region_add(pool, growth->start, growth->bytes, policy_zone(pool, growth->size));
@@ -242,7 +250,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     return status;
 }
 
-/* Takes the region that was planned, with the growth turn; drops the lock meanwhile. */
+/* Asks the upstream for the region that plan_growth or the caller has sized. The caller holds
+ * growth_lock; the lock is dropped meanwhile. */
 static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
     pool_leave(pool);
     enum bfc_reserve_result result = reserve_region(pool, growth);
@@ -254,7 +263,7 @@ static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) 
     return BFC_OK;
 }
 
-/* Takes one region that has room for the request. */
+/* Adds one region that has room for the request. */
 static enum bfc_status add_for(struct bfc_pool *pool, const struct request *request,
                                bfc_addr *start) {
     struct growth growth;
@@ -282,8 +291,8 @@ enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_a
     return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
-/* Hands out of the region that was just taken in, whole and free as it is, or of what fits better.
- */
+/* Serves the request from a block that fits, or from the region at `start`, which was just added
+ * and is wholly free. */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact && take_any(pool, request))
         return true;
@@ -295,7 +304,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     growth_begin(pool, request);
     bool taken = take_any(pool, request);
     *status = BFC_OK;
-    /* More than once round only if other threads took what the new region brought. */
+    /* The loop runs again only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
         *status = add_for(pool, request, &start);
@@ -305,7 +314,8 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     return taken;
 }
 
-/* Pages that are ready make room for the region, since they can serve the request no more. */
+/* Grows by a region after pages have failed. If the device is full, gives ready pages back, which
+ * can serve the request no more, and tries again. */
 static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
                                enum bfc_status *status) {
     return grow_by_region(pool, request, status) ||

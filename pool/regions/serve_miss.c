@@ -1,18 +1,19 @@
 /*
- * What an allocation does when no free block fits:
+ * Serves an allocation for which no free block fits:
  *
- * 1 poll: what the device has finished meanwhile becomes ready;
- * 2 ordered: join neighbouring ready and pending blocks;
- * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
- * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
- * 5 with BFC_ALLOCATE_APART: take what is ready in regions that are set apart;
+ * 1 poll the upstream: blocks whose work the device has finished become ready;
+ * 2 with BFC_ALLOCATE_PENDING, merge neighbouring ready and pending blocks;
+ * 3 if pending bytes exceed the budget, wait, for a bounded time, for the oldest fences that
+ *   suffice;
+ * 4 if reserved bytes exceed the threshold, give back idle regions that were not used for long;
+ * 5 with BFC_ALLOCATE_APART, take a ready block of a region that is set apart;
  * 6 grow;
- * 7 the device having refused: take from a large region that was to stay whole; then, where giving
- *   back may wait, whatever fits, though the policy refuses it;
- * 8 take from the regions that were set apart, which ends that, their pages may go elsewhere then;
- *   then what has become ready meanwhile, or is ready although nobody has looked;
- * 9 the policy's last resorts (last_resorts.c), then the same size without its rounding;
- * 10 take from what was ever set apart, whatever the policy says.
+ * 7 if the device refuses, take from a large region that was kept whole; then, if a release may
+ *   wait for the device, take any ready block with room, even if the policy refuses it;
+ * 8 open the regions that are set apart to all and take from them, or grow by their pages; then
+ *   take what other threads or streams have made ready meanwhile;
+ * 9 try the policy's last resorts (last_resorts.c), then the same request without rounding;
+ * 10 take from planned regions, even what the policy refuses.
  *
  * The lock is dropped around every call of the upstream.
  */
@@ -26,10 +27,11 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* How long step 3 of the list above waits at most, in all. */
+/* The longest time that step 3 of the list above waits in all. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
-/* What lacks less than was added by rounding is not refused. */
+/* Tries the request again without the policy's rounding, so that it does not fail for want of bytes
+ * that only rounding added. */
 static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
     struct request least = *request;
@@ -38,13 +40,14 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* A policy that refuses what fits would have regions given back, which may wait for what this
- * thread does next. */
+/* Takes a block that the policy refuses. Otherwise regions would go back, and a release that waits
+ * for the device may wait for what this thread does next. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
 
-/* The last resorts, unless they are switched off, and what they took. */
+/* Tries the last resorts, unless they are switched off, and then the size without rounding; counts
+ * the results. */
 static bool climb_all(struct bfc_pool *pool, const struct request *request, uint64_t released,
                       enum bfc_status *status) {
     struct bfc_pool_stats *stats = pool->stats;
@@ -85,7 +88,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    /* What is on its way to the device by now may come too late for the first refusal. */
+    /* A release that is under way may be over only after the device's first refusal, so it does not
+     * count as seen. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);

@@ -1,4 +1,5 @@
-/* What an allocation does when no free block fits. Called under the lock. */
+/* Serves an allocation for which no free block fits. Called under the lock, which is dropped around
+ * every call of the upstream. */
 #ifndef BFC_POOL_SERVE_H
 #define BFC_POOL_SERVE_H
 

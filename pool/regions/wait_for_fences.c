@@ -1,4 +1,4 @@
-/* Waiting for fences: the lock is dropped around every call of the upstream. */
+/* Waits for fences. The lock is dropped around every call of the upstream. */
 #include "pool/regions/wait_for_fences.h"
 
 #include "base/numbers.h"
@@ -9,8 +9,7 @@
 #define AWAITED_SLICE_NS ((uint64_t)10 * 1000 * 1000)
 
 void wait_poll(struct bfc_pool *pool) {
-    /* The upstream may give what is deferred a fence now, and say that what was awaited is ready.
-     */
+    /* A poll may also give deferred blocks a fence, and make awaited blocks ready. */
     if (!pool->oldest && !pool->deferred && !pool->awaited)
         return;
     pool_leave(pool);
@@ -36,7 +35,8 @@ uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t ti
     return complete >= fence ? spent : UINT64_MAX;
 }
 
-/* In slices, between which it is seen what other threads have made ready. */
+/* Waits in slices, because another thread may make a block ready, which the loop notices only
+ * between two slices. */
 void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns) {
     uint64_t readied = pool->readied, began = wait_clock(pool);
     for (uint64_t waited = 0;
