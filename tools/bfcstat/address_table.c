@@ -1,4 +1,4 @@
-/* Entries by address: open addressing, at most half full. */
+/* The table uses open addressing and is at most half full, so that searches stay short. */
 #include "tools/bfcstat/address_table.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 enum { FIRST_SLOTS = 4096 };
 
-/* Its entry, or the empty one that would be its. */
+/* Returns the slot of the address's entry, or the empty slot in which the entry would be put. */
 static uint64_t *slot_of(const struct address_table *table, uint64_t address) {
     for (size_t i = (size_t)(address * BFC_MIX_STEP >> 20);; i++) {
         char *entries = table->entries;

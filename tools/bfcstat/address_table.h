@@ -1,5 +1,7 @@
 /*
- * Entries by address, which is what each begins with (a uint64_t; 0: no entry). None is taken out.
+ * A hash table of entries by address. Each entry begins with its address, a uint64_t above 0.
+ * Entries are never removed.
+ *
  * Thread-safety: none needed; one thread.
  */
 #ifndef BFC_TOOLS_BFCSTAT_ADDRESS_TABLE_H
@@ -9,15 +11,15 @@
 #include <stdint.h>
 
 struct address_table {
-    void *entries; /* `slots` of them, those of address 0 empty; moved by address_table_put */
+    void *entries; /* `slots` entries; address 0: an empty slot; address_table_put moves them */
     size_t entry_size, count, slots;
 };
 
-/* NULL: there is none. O(1). */
+/* Returns the entry of the address; NULL: there is none. O(1). */
 void *address_table_find(const struct address_table *table, uint64_t address);
 
-/* The one of the address, which is not 0; new ones are zero beside it. NULL: no memory; the table
- * is as before. `entry_size` is the same in each call. */
+/* Returns the entry of the address, which must not be 0; a new entry is zero except for its
+ * address. NULL: no memory; no entry has changed. `entry_size` must be the same in each call. */
 void *address_table_put(struct address_table *table, uint64_t address, size_t entry_size);
 
 void address_table_free(struct address_table *table);

@@ -1,10 +1,11 @@
-/* bfcstat who: who holds a job's memory. */
+/* bfcstat who: shows which call stacks hold a job's memory, or saves the job's answer. */
 #include "tools/bfcstat/who/show_who.h"
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
 
-/* The job looks up each sampled block: milliseconds when there are many. */
+/* How long bfcstat waits for an answer. The job looks up each sampled block, which takes
+ * milliseconds when there are many. */
 #define WHO_MS 5000
 
 static void show_who(const struct request *request, const struct who_sums *sums,
@@ -22,7 +23,8 @@ static int refuse_who(const char *reason) {
     return REFUSED;
 }
 
-/* `pid`: of the job, 0 if its files alone are looked at; `before`: NULL: one moment. */
+/* Shows the moment `now`, or its difference from `before` if that is not NULL. `pid` is the process
+ * of `now`; 0: both moments come from files. */
 static int show_moments(const struct request *request, int pid, const struct bfc_who *now,
                         const struct bfc_who *before) {
     struct who_names names;
@@ -37,7 +39,7 @@ static int show_moments(const struct request *request, int pid, const struct bfc
     return enough ? SHOWN : refuse_who("out of memory");
 }
 
-/* Shows it, or saves it. */
+/* Shows the answer, or saves it if -o names a file. */
 static int use_answer(const struct request *request, int pid, const struct bfc_who *now,
                       const struct bfc_who *before) {
     char reason[512];
@@ -63,7 +65,8 @@ static bool read_moment(const char *path, struct bfc_who *who) {
     return good;
 }
 
-/* The moment that is compared with; true too where there is none. */
+/* Fills `before` with the moment to compare with, if the request wants a comparison; if not,
+ * `before` stays empty. False: a message was printed. */
 static bool take_before(const struct request *request, int directory,
                         const struct bfc_segment_name *name, struct bfc_who *before) {
     if (request->before)

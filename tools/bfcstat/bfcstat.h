@@ -16,18 +16,18 @@ struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     const char *directory;     /* the folder of segments, as the user gave it */
     const char *target;        /* PID or SEGMENT, or NULL */
-    const char *output;        /* -o: record, report, snapshot, who, plan */
+    const char *output;        /* -o: file to write */
     const char *listen;        /* serve: ADDRESS:PORT */
-    const char *slurm_job;     /* JOB or JOB.STEP of Slurm's; NULL: whichever */
-    uint64_t bytes;            /* trim: how much */
+    const char *slurm_job;     /* Slurm's JOB or JOB.STEP; NULL: all jobs */
+    uint64_t bytes;            /* trim: bytes to give back */
     double interval, duration; /* seconds: record, top, snapshot */
     const char *beside;        /* report: another recording, or NULL */
-    bool events;               /* record: all calls, too */
-    double between;            /* seconds: who */
-    const char *before;        /* who: a saved moment, or NULL */
-    bool by_tag;               /* who */
-    bool collapsed;            /* who */
-    size_t sites;              /* who: at most so many; 0: all */
+    bool events;               /* record: writes all allocations and frees */
+    double between;            /* who: seconds between two moments; 0: one moment */
+    const char *before;        /* who: file of an earlier moment, or NULL */
+    bool by_tag;               /* who: the first table sums up by tag, not by library */
+    bool collapsed;            /* who: one line for each stack */
+    size_t sites;              /* who: most stacks to show; 0: all */
     long device;               /* plan: as the job numbers it; -1: the only one */
 };
 
@@ -40,8 +40,9 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
 
 /* Finds all jobs; false with errno set on failure. Free the findings in either case. */
 bool find_jobs(int directory, struct findings *findings);
-/* The same without their maps and events, and within bounds on the jobs and pools of each user and
- * of all (docs/watching.md); the others are counted as left out. */
+/* Finds jobs as find_jobs does, but without their maps and events, and within bounds on the jobs
+ * and pools of each user and of all users (docs/watching.md). Jobs and pools beyond the bounds are
+ * counted in findings->left_out and left_out_pools. */
 bool find_figures(int directory, struct findings *findings);
 void free_findings(struct findings *findings);
 

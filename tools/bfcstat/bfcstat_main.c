@@ -1,12 +1,12 @@
 /*
- * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
- * back; tells who holds its memory; takes its plan out; records one; makes a report of a recording,
- * or a snapshot for other viewers.
+ * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks a job to give
+ * memory back; shows which call stacks hold its memory; saves its plan; records it; makes a report
+ * of a recording, or a snapshot for other viewers; serves metrics.
  *
- * It reads the segments that the jobs publish and touches nothing else but their request words;
- * segments that dead processes of this user left behind are removed on the way. Exit status: 0
- * shown, 1 no such job or its segment was refused, 2 wrong usage, 3 the job has ended (its last
- * picture was shown).
+ * bfcstat reads the segments that the jobs publish, and writes to their request words alone. It
+ * also removes segments that dead processes of this user left behind. Exit status: 0 shown, 1 no
+ * such job or its segment was refused, 2 wrong usage, 3 the job has ended (its last state was
+ * shown).
  */
 #include "tools/bfcstat/bfcstat.h"
 
@@ -98,7 +98,8 @@ static void report_odd_segments(const struct findings *findings) {
                 findings->swept[i].pid);
 }
 
-/* False: no memory. */
+/* Sets findings->identities, and keeps only the jobs of request->slurm_job if there is one. False:
+ * no memory. */
 static bool find_identities(const struct request *request, struct findings *findings) {
     struct identities identities = {0};
     bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
@@ -167,7 +168,7 @@ static int complain_usage(const char *what) {
     return MISUSED;
 }
 
-/* A number of seconds of at least 0.01. */
+/* Reads a number of seconds, 0.01 to 1e9. False: the text is no such number. */
 static bool parse_seconds(const char *text, double *seconds) {
     char *end;
     *seconds = strtod(text, &end);
@@ -285,7 +286,8 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* `given` gets the letters of the options that were there; it has room for one of each. */
+/* Reads all options. `given` must have room for the letter of each option once; it receives the
+ * letters of those on the command line. */
 static int parse_options(int count, char **arguments, struct request *request, char *given) {
     int status = SHOWN;
     for (int option;
@@ -301,10 +303,11 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
-    const char *options; /* that it takes: their letters */
+    const char *options; /* letters of the options that the command takes */
 };
 
-/* Those of no command, which shows a job or all of them. */
+/* Letters of the options that are valid without a command, where bfcstat shows one job or all
+ * jobs. */
 #define PLAIN_OPTIONS "jpdS"
 
 #ifndef BFC_TOP
@@ -332,7 +335,7 @@ static const struct command commands[] = {
     {"report", run_report, true, true, "doB"},   {"serve", run_serve, false, false, "dl"},
 };
 
-/* The command that the first word names; NULL: it is a PID, or there is none. */
+/* Returns the command that the word names; NULL: the word names none, or is NULL. */
 static const struct command *find_command(const char *word) {
     for (size_t i = 0; word && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i].name, word) == 0)
@@ -340,7 +343,7 @@ static const struct command *find_command(const char *word) {
     return NULL;
 }
 
-/* As the usage has it. */
+/* Returns the name of an option as the usage spells it, without dashes. */
 static const char *option_name(char letter) {
     const struct option *option = options;
     while (option->name && option->val != letter)
@@ -348,7 +351,7 @@ static const char *option_name(char letter) {
     return letter == 'o' ? "o" : option->name;
 }
 
-/* Refuses an option that would be without effect. */
+/* Refuses an option that would have no effect on the command. */
 static int check_options(const char *given, const struct command *command) {
     size_t fitting = strspn(given, command ? command->options : PLAIN_OPTIONS);
     if (!given[fitting])

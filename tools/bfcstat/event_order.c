@@ -1,10 +1,9 @@
-/* Events of several threads in order. */
 #include "tools/bfcstat/event_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Tried: 1, 2, 4 and so on. */
+/* Orders are tried for 1, 2, 4 and so on threads, up to this number. */
 enum { MOST_THREADS = 64 };
 
 /* ---- places ---- */
@@ -13,12 +12,13 @@ static struct event_place *find_place(const struct event_order *order, uint64_t 
     return address_table_find(&order->places, address);
 }
 
-/* The n-th slot, which may be empty. */
+/* Returns the n-th slot of the table, which may be empty. */
 static struct event_place *nth_place(const struct event_order *order, size_t n) {
     return (struct event_place *)order->places.entries + n;
 }
 
-/* NULL: there is no memory for it, and nothing is known from here on. */
+/* Returns the place of the address, which is made if there is none. NULL: no memory; the order then
+ * forgets all places. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
     struct event_place *place = address_table_put(&order->places, address, sizeof *place);
     if (!place)
@@ -39,8 +39,8 @@ void event_order_free(struct event_order *order) {
 
 /* ---- the list ---- */
 
-/* Notes of which pools `who` lists all blocks in use: of none if it had no room for some, else of
- * all but the pools of host memory. */
+/* Notes the pools of which `who` lists all blocks in use. An answer lists no blocks of host memory,
+ * and no pool counts as listed if the answer had no room for some blocks. */
 static void learn_what_is_listed(struct event_order *order, const struct bfc_who *who,
                                  const struct bfc_job *job) {
     order->knows = who->header.left_out == 0;
@@ -66,7 +66,8 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     }
 }
 
-/* Addresses that had an event between the copies: the list may be of before or after it. */
+/* Marks the addresses that had an event between the copies: the list may be of a moment before or
+ * after that event. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
@@ -104,8 +105,9 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     place->pool = bfc_event_pool(event->what);
 }
 
-/* From what the list says, back over the events; where that is not certain, as their numbers have
- * it. */
+/* Finds out whether the address was in use before the events. At an address that is not moving,
+ * this follows from the list and the sum of the events. At a moving address the order of the
+ * events' numbers decides: a block was in use if the first event is a free. */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -137,9 +139,10 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* ---- a try, as if so many threads had called ---- */
+/* ---- a try, for a number of threads ---- */
 
-/* No place: for want of memory, too. */
+/* Whether the event agrees with what is known of its address. An event fits if it has no place: it
+ * concerns no block, or there was no memory for a place. */
 static bool event_fits(const struct waiting_event *waiting) {
     const struct event_place *place = waiting->place;
     return !place || !place->known || place->in_use == is_free(&waiting->event);
@@ -149,8 +152,8 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
     return (waiting->event.stamp - 1) / BFC_EVENT_BATCH;
 }
 
-/* Of those that are first in their batches and fit, the one that is guessed to be first; NULL:
- * none. */
+/* Looks at the first waiting event of each batch, and returns the one that fits and is guessed to
+ * be the earliest; NULL: none fits. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;
@@ -184,7 +187,7 @@ static void let_go(struct event_order *order, struct waiting_event *waiting, siz
     waiting->out = true;
 }
 
-/* As if so many threads had called in turn. */
+/* Guesses when each event came, as if `threads` threads had made calls in alternation. */
 static void guess_first(struct event_order *order, unsigned threads) {
     double begun = -1;
     uint64_t batch = UINT64_MAX, first = 0;
@@ -202,7 +205,8 @@ static void guess_first(struct event_order *order, unsigned threads) {
     }
 }
 
-/* How many came into order; `misfits`: how many of them, or of what is left, do not fit. */
+/* Returns how many events came into order. `misfits` counts those of them that did not fit, and the
+ * events that are left. */
 static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
                              size_t *misfits) {
     size_t count = 0, from = 0;
@@ -229,7 +233,8 @@ static void take_back(struct event_order *order) {
 
 /* ---- rounds ---- */
 
-/* Of all first, so that no place moves after it was found. */
+/* All places are made before pointers to them are taken, because a table that grows moves its
+ * entries. */
 static void find_places(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++)
         if (is_of_block(&order->waiting[i].event) &&
@@ -249,7 +254,7 @@ static void find_places(struct event_order *order) {
     }
 }
 
-/* What is left waits for the next round. */
+/* Keeps the events that did not come into order for the next round. */
 static void keep_the_rest(struct event_order *order) {
     size_t kept = 0;
     for (size_t i = 0; i < order->waiting_count; i++)

@@ -1,11 +1,11 @@
 /*
- * Events of several threads in an order in which they can have come.
+ * Puts events of several threads into an order in which they can have come.
  *
- * Threads take their events' numbers in batches, so that an event may have a lower number than one
- * of another thread that came before it. Two things are certain: the events of a batch are one
- * thread's, and in order; and at an address allocations and frees take turns. So an event that does
- * not fit waits, and the rest of its batch with it, until what it waits for has come; but no longer
- * than for one more round, since what was overwritten never comes.
+ * Threads draw the numbers of their events in batches, so that an event may have a lower number
+ * than an earlier event of another thread. Two things are certain: the events of a batch are of one
+ * thread and in order, and at one address allocations and frees alternate. So an event that does
+ * not fit waits, with the rest of its batch, until an event comes after which it fits; but it waits
+ * for one more round at most, because an event that was overwritten never comes.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -16,50 +16,52 @@
 #include "tools/job/job_who.h"
 #include "tools/job/reader.h"
 
-/* An address, what its blocks' events come to, and whether there is a block now. */
+/* An address at which blocks begin, the sum of their events, and whether a block is there now. */
 struct event_place {
     uint64_t address;
-    int balance;   /* allocations less frees */
-    unsigned pool; /* of its last event */
-    bool known;    /* else `in_use` is what the last event made of it, and may be wrong */
+    int balance;   /* allocations minus frees */
+    unsigned pool; /* pool of the last event */
+    bool known;    /* false: `in_use` follows from the last event alone, and may be wrong */
     bool in_use, begins_with_free, listed, moving;
-    bool was_known, was_in_use; /* before a try */
+    bool was_known, was_in_use; /* values to go back to after a try */
 };
 
 struct waiting_event {
     struct bfc_event event;
-    struct event_place *place; /* NULL: the event is of no block */
-    double begun, guess;       /* when its batch was begun, and when it came, in batches */
-    bool old, out;             /* has waited for a round; has gone */
+    struct event_place *place; /* NULL: the event concerns no block, or there was no memory */
+    double begun, guess;       /* guessed times of its batch's begin and of the event, in batches */
+    bool old, out;             /* `old`: has waited for a round; `out`: has come into order */
 };
 
 struct event_order {
     struct address_table places; /* of struct event_place */
-    bool knows; /* at an address without a place there is no block; else there may be */
-    uint64_t unlisted_pools; /* but for these: a bit for each */
+    bool knows; /* an address without a place has no block, except in `unlisted_pools` */
+    uint64_t unlisted_pools; /* bit i: no answer lists the blocks of pool i */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
-    struct bfc_event ordered[2 * BFC_EVENTS]; /* the last round's */
+    struct bfc_event ordered[2 * BFC_EVENTS]; /* result of the last call */
 };
 
-/* All zero is an order that knows of no address. This one knows what was in use before the events
- * of `later`, if `who` lists the blocks, and was asked for between the two copies. */
+/* An order that is all zeros is valid and knows of no address. This call makes it know what was in
+ * use before the events of `later`, if `who` lists the job's blocks and was asked for between the
+ * copies `earlier` and `later`. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
-/* Events were lost: nothing is certain any more. */
+/* Must be called when events were lost: what the order knows of each address may be wrong then. */
 void event_order_forget(struct event_order *order);
 
-/* At most BFC_EVENTS a round. */
+/* Adds an event to this round, which may have at most BFC_EVENTS new ones. */
 void event_order_add(struct event_order *order, const struct bfc_event *event);
 
-/* Ends a round: how many of `ordered` are of use, after those of the rounds before. `last`: nothing
- * waits any longer. O(events of the round * those that wait). */
+/* Ends a round, and returns how many events of `ordered` are valid; they follow those of the rounds
+ * before. With `last`, no event waits any longer. O(events of the round * waiting events). */
 size_t event_order_round(struct event_order *order, bool last);
 
-/* Frees, at `us`, of blocks that `who`, which was asked for between the copies, does not list,
- * though by the events until `later` they are in use: how many of `ordered` are of use. All is
- * known again. */
+/* Corrects the order by `who`, which was asked for between the copies `earlier` and `later`. Where
+ * a block is in use by the events so far, but `who` does not list it, a free at time `us` is put
+ * into `ordered`. Returns how many events of `ordered` are valid. Addresses with events between the
+ * copies, with waiting events or of host memory are left alone; all others are known afterwards. */
 size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
                            const struct bfc_who *who, const struct bfc_job *later, uint64_t us);
 

@@ -13,11 +13,12 @@
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
-/* A segment that is being initialized is ready within microseconds. All that are listed get this
- * time together: an empty file of somebody's is young for ever. */
+/* A segment that is being initialized is ready within microseconds. All segments of one listing
+ * share this time, because an empty file that some user made is never ready. */
 #define YOUNG_NS UINT64_C(20000000)
 
-/* What find_figures takes of a user, of a block of users (shares.h) and of all. */
+/* The most jobs and pools that find_figures takes of a user, of a block of users (shares.h) and of
+ * all users. */
 static const struct shares most_jobs = {.user = 256, .block = 400, .all = 1024};
 static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048};
 
@@ -30,13 +31,13 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
 
-/* What the segments of one look share. */
+/* State that all segments of one listing share. */
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns;      /* for so long young ones are tried again */
-    struct bfc_bounded_wait wait; /* for jobs to refresh their maps */
-    size_t most, room;            /* jobs that there may be, and that there is room for */
+    uint64_t young_until_ns;      /* until then segments that are not initialized are read again */
+    struct bfc_bounded_wait wait; /* for the jobs to refresh their maps */
+    size_t most, room;            /* most jobs that may be found; jobs that fit into the array */
 };
 
 static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
@@ -62,12 +63,13 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
     return read_refreshed(&look, name, job, reason, size);
 }
 
-/* For one job more. Most files may be none, so there is not room for all of them at first. */
+/* Makes room for one job more. The array begins small and grows, because most files may turn out to
+ * be no jobs. */
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
     size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
-    struct bfc_job *larger = calloc(room, sizeof *larger); /* zeros take no memory */
+    struct bfc_job *larger = calloc(room, sizeof *larger); /* untouched zeros take no memory */
     if (!larger)
         return false;
     if (findings->jobs)
@@ -88,14 +90,15 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
         return;
     if (bfc_segment_sweep(look->directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
-        memset(job, 0, sizeof *job); /* for the next one */
+        memset(job, 0, sizeof *job); /* the next job must find zeros */
     } else if (result == BFC_READ_OK)
         findings->job_count++;
     else
         findings->refused_count++;
 }
 
-/* Sends all requests before it waits for the first answer. */
+/* Sends all requests before it waits for the first answer, so that the jobs answer at the same
+ * time. */
 static bool look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         read_segment *read, uint64_t young_ns, struct findings *findings) {
     char reason[sizeof findings->refused[0]];
@@ -136,13 +139,12 @@ struct listing {
     size_t count, left_out, impostors;
 };
 
-/* Anybody may give a file any name, so a name counts for the user whose file it is, or not at all.
- */
+/* Any user may give a file any name, so a file counts only if the user in its name owns it. */
 static bool list_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct listing *listing = context;
     struct stat status;
     if (fstatat(directory, name->text, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return true; /* it has gone */
+        return true; /* the file has been removed */
     if (status.st_uid != name->uid)
         listing->impostors++;
     else if (shares_take(&listing->shares, name->uid))
@@ -220,7 +222,8 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Of several segments with that pid, takes the one of our pid namespace; otherwise the only one. */
+/* Of several segments with that pid, chooses one of this pid namespace, the user's own first;
+ * otherwise the only one. NULL: several are left, and a message was printed. */
 static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
                                                  int pid) {
     uint64_t own = bfc_pid_namespace();
@@ -263,7 +266,7 @@ static bool find_pid(int directory, const char *folder, int pid, struct bfc_segm
     return chosen;
 }
 
-/* A decimal number above 0, or -1. */
+/* Returns the decimal number in the text, or -1 if that is none above 0. */
 static int parse_pid(const char *text) {
     char *end;
     errno = 0;

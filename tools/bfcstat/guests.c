@@ -1,4 +1,3 @@
-/* The exporter's connections: their number and their age. */
 #include "tools/bfcstat/guests.h"
 
 #include <stddef.h>
@@ -13,7 +12,7 @@ void guests_begin(struct guests *guests) {
         guests->list[i].socket = -1;
 }
 
-/* The server reads the end of its input then, and closes the socket. */
+/* Shuts the socket down. The server then reads the end of the input, and closes the socket. */
 static void turn_out(struct guest *guest) {
     shutdown(guest->socket, SHUT_RDWR);
     guest->leaving = true;

@@ -1,5 +1,6 @@
 /*
- * The exporter's guests: its connections, of which nobody may take the place of all others.
+ * The guests of bfcstat serve: its connections. Their number and age are bounded so that no client
+ * can keep all others out.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -9,15 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who stay at a time. */
+/* The most connections that are open at a time, without those that were shut down. */
 #define MOST_GUESTS 256u
-/* Who were turned out keep their sockets until the server has noticed. */
+/* A connection that was shut down keeps its socket until the server has noticed, so there is room
+ * for more sockets than guests. */
 #define MOST_SOCKETS (2 * MOST_GUESTS)
 
 struct guest {
     int socket; /* -1: free */
     bool leaving;
-    bool served; /* an answer is on its way */
+    bool served; /* an answer is being sent */
     uint64_t since_ns;
 };
 
@@ -28,19 +30,20 @@ struct guests {
 void guests_begin(struct guests *guests);
 
 /*
- * Lets one more in; where there are MOST_GUESTS, another goes for it: who has not asked yet before
- * who is served, and of those who came first. NULL: there is no place at all.
+ * Adds a connection. If there are MOST_GUESTS already, one of them is shut down: rather one that
+ * has sent no request yet than one that is served, and of these the oldest. NULL: there is no room
+ * for another socket.
  */
 struct guest *guests_add(struct guests *guests, int socket);
 
-/* The socket is closed. */
+/* Must be called when the guest's socket is closed. */
 void guests_remove(struct guest *guest);
 
-/* Turns out the guests that came long ago. A guest that sends or takes a byte now and then is never
- * idle, so it cannot be turned out for that. */
+/* Shuts down connections that are older than 30 s. A client that sends or takes a byte now and then
+ * would never count as idle, and would stay for ever. */
 void guests_turn_out_old(struct guests *guests);
 
-/* Turns out all who are served: their answers' memory is needed. */
+/* Shuts down all connections that are served, because the memory of their answers is needed. */
 void guests_turn_out_served(struct guests *guests);
 
 #endif

@@ -1,4 +1,5 @@
-/* Jobs' identities: cgroup paths, the environment, the kubelet's log files, the user's name. */
+/* Finds the identities of jobs: cgroup paths, the environment, the kubelet's log files, the user's
+ * name. */
 #include "tools/bfcstat/identity.h"
 
 #include <ctype.h>
@@ -23,7 +24,8 @@ struct known_identity {
 
 /* ---- cgroups ---- */
 
-/* The number behind `word` as a whole part of the path: "/job_123/"; empty: there is none. */
+/* Reads the number behind `word`, which must end with its part of the path: "/job_123/". If there
+ * is none, `number` is unchanged. */
 static void read_number(const char *path, const char *word, char *number, size_t size) {
     const char *found = strstr(path, word);
     size_t length = found ? strspn(found += strlen(word), "0123456789") : 0;
@@ -35,7 +37,7 @@ static size_t count_hexadecimal(const char *text) {
     return strspn(text, "0123456789abcdef");
 }
 
-/* systemd's names of slices have '_' for the pod's '-'. */
+/* Reads the id of a pod. Names of systemd's slices have '_' where the id has '-'. */
 static bool read_pod(const char *text, char *uid) {
     char read[POD_UID + 1] = "";
     for (unsigned i = 0; i < POD_UID; i++) {
@@ -68,7 +70,7 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
         memcpy(path, lines, kept);
         path[kept] = 0;
         if (strstr(path, "/user@"))
-            continue; /* a user names the cgroups below its own manager as it likes */
+            continue; /* users choose the names of cgroups below their own manager */
         read_containers(path, identity);
         if (!strstr(path, "slurm"))
             continue;
@@ -79,8 +81,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
 
 /* ---- Slurm without cgroups ---- */
 
-/* Stores in `number` what stands behind `variable`, which ends in '=', in the setting. Does nothing
- * if the setting is another variable's or has no number. */
+/* Reads the number in `setting` if that sets `variable`, which includes the '='. If it sets another
+ * variable, or no number, `number` is unchanged. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
     size_t length = strlen(variable);
     if (strncmp(setting, variable, length) != 0)
@@ -102,7 +104,7 @@ void identity_read_environment(FILE *environment, struct job_identity *identity)
 
 /* ---- the kubelet's names ---- */
 
-/* Takes POD_NAMESPACE_CONTAINER-ID.log apart, if it is that container's. */
+/* Splits the name POD_NAMESPACE_CONTAINER-ID.log if its ID is identity->container_id. */
 static bool take_name(const char *name, struct job_identity *identity) {
     const char *pod_end = strchr(name, '_');
     const char *namespace_end = pod_end ? strchr(pod_end + 1, '_') : NULL;
@@ -129,7 +131,7 @@ void identity_find_names(const char *logs, struct job_identity *identity) {
 
 /* ---- processes ---- */
 
-/* Reads /proc/PID/NAME, cut off; empty when it cannot be read. */
+/* Reads /proc/PID/NAME, cut off at `size`. The text is empty if the file cannot be read. */
 static void read_process_file(const char *pid, const char *name, char *text, size_t size) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.16s/%s", pid, name);
@@ -151,7 +153,8 @@ static uint64_t start_of(const char *pid) {
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* The last number of the line that begins with `word`, which has the line feed before it. */
+/* Returns the last number of the line that `word` begins; -1: there is no such line. `word`
+ * includes the line feed before that line. */
 static long last_number(const char *status, const char *word) {
     const char *line = strstr(status, word);
     const char *end = line ? line + 1 + strcspn(line + 1, "\n") : NULL;
@@ -160,10 +163,10 @@ static long last_number(const char *status, const char *word) {
     return line ? strtol(end, NULL, 10) : -1;
 }
 
-/* The process that may have published a segment, as the last field of NSpid and stat tell. */
+/* A process that may have published a segment, as /proc/PID/status and stat show it. */
 struct process {
-    char pid[16]; /* here */
-    long inner;   /* in its own pid namespace */
+    char pid[16]; /* in bfcstat's pid namespace */
+    long inner;   /* in its own pid namespace: the last field of NSpid */
     long uids[3]; /* real, effective, saved */
     uint64_t start;
 };
@@ -182,16 +185,16 @@ static struct process read_process(const char *pid) {
     return process;
 }
 
-/* Whether the process is the one that published the segment. What a segment says of itself, its
- * author chose: the user, who owns the file, must be the process's. */
+/* Whether the process is the one that published the segment. A segment's content is its author's
+ * choice, so the user who owns the file must also be the process's. */
 static bool is_process_of(const struct process *process, const struct bfc_job *job) {
     long uid = job->name.uid;
     return process->inner == job->header.pid && process->start == job->header.start_time &&
            (process->uids[0] == uid || process->uids[1] == uid || process->uids[2] == uid);
 }
 
-/* All processes, read once for all jobs of other pid namespaces that are not known yet, however
- * many there are. */
+/* All processes in /proc. They are read once for all jobs of other pid namespaces whose identities
+ * are not known yet. */
 struct processes {
     struct process *list;
     size_t count;
@@ -219,7 +222,7 @@ static void read_processes(struct processes *processes) {
         closedir(folder);
 }
 
-/* Writes the pid by which this pid namespace knows the job; false: it does not. */
+/* Writes the job's pid in bfcstat's pid namespace. False: no process there is the job's. */
 static bool find_process(const struct bfc_job *job, struct processes *processes, char *pid,
                          size_t size) {
     snprintf(pid, size, "%" PRId32, job->header.pid);
@@ -239,8 +242,8 @@ static bool find_process(const struct bfc_job *job, struct processes *processes,
 
 /* ---- a job ---- */
 
-/* The program's file name without folders; of a job out of sight what it was called by, without
- * its arguments. */
+/* Sets the program's name without folders. If the job's process is not visible (`pid` is NULL), the
+ * name is the first word of the command in its segment. */
 static void name_program(const struct bfc_job *job, const char *pid,
                          struct job_identity *identity) {
     char name[256] = "";
@@ -340,7 +343,7 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
     return findings->identities;
 }
 
-/* Whether `wanted` is JOB or JOB.STEP of it. */
+/* Whether `wanted` is the JOB or JOB.STEP of the identity. */
 static bool is_of_slurm_job(const struct job_identity *identity, const char *wanted) {
     size_t length = strlen(identity->slurm_job);
     if (!length || strncmp(wanted, identity->slurm_job, length) != 0)

@@ -1,8 +1,7 @@
-/* Which events are new. */
 #include "tools/bfcstat/new_events.h"
 
-/* Makes all events of the ring's last round new, as if only the round before it had been seen. A
- * slot that no event has come to yet waits for its first one. */
+/* Sets each slot as if the event one round before its last event had been seen. A slot without
+ * an event so far is set so that its first event is new. */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
@@ -12,7 +11,8 @@ void new_events_begin(struct new_events *events, uint64_t next_event) {
     }
 }
 
-/* Rounds of the ring that went by unseen in the event's slot are lost. */
+/* Events that were overwritten unseen in the event's slot, one in each round of the ring, are
+ * counted as lost. */
 bool new_events_take(struct new_events *events, const struct bfc_event *event) {
     uint64_t *seen = &events->seen[(event->stamp - 1) % BFC_EVENTS];
     if (*seen == event->stamp)

@@ -56,7 +56,8 @@ static int write_output(const struct request *request, FILE *recording) {
     return failed ? refuse_report(request->output, strerror(reason)) : status;
 }
 
-/* A number is a PID, unless there is a file of that name. */
+/* Opens the recording that the target names. If there is no such file, but the target is a PID or a
+ * segment's name, makes a recording of that job as it is now. */
 static FILE *open_recording(const struct request *request, int directory, int *status) {
     FILE *recording = fopen(request->target, "re");
     int reason = errno;

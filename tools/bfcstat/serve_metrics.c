@@ -1,9 +1,10 @@
 /*
- * bfcstat serve: the metrics over HTTP, for Prometheus.
+ * bfcstat serve: serves the metrics over HTTP, for Prometheus.
  *
- * One thread does everything, since segments may be read by one at a time. A client can keep it
- * neither busy (what was read is served again for a while) nor occupied (guests.h; answers that
- * are not taken have a bound on their memory).
+ * One thread does everything, because only one thread at a time may read segments. Clients cannot
+ * keep this thread busy, because an answer is used again for a while. Nor can they take all
+ * connections (guests.h) or all memory, because the size of the answers that clients have not taken
+ * yet is bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,23 +22,26 @@
 #include "tools/bfcstat/guests.h"
 #include "tools/bfcstat/identity.h"
 
-#define MOST_CONNECTION_BYTES 16384u /* a request line and headers */
+#define MOST_CONNECTION_BYTES 16384u /* memory for a request line and headers */
 #define IDLE_SECONDS 10u
 #define MOST_FILES (MOST_SOCKETS + 64u)
 
-/* An answer is good for so long, or for so many times the time that it took. */
+/* An answer is used for FRESH_NS, or for FRESH_TIMES the time that making it took, if that is
+ * longer. */
 #define FRESH_NS UINT64_C(1000000000)
 #define FRESH_TIMES 4u
 
-/* Of answers that some guests have not taken yet, when another is made. */
+/* If answers hold more memory than this when another is made, all connections that are served are
+ * shut down. */
 #define MOST_ANSWER_BYTES ((size_t)128 << 20)
 
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* All connections that take it share its memory, which goes with the last of them. */
+/* All connections that are sent the answer share its memory, which is freed with the last of
+ * them. */
 struct answer {
-    struct MHD_Response *response; /* NULL: none was made yet */
+    struct MHD_Response *response; /* NULL: there is none */
     uint64_t good_until_ns;
 };
 
@@ -58,8 +62,9 @@ static void stop_serving(int signal_number) {
 /* ---- answers ---- */
 
 /*
- * False: the folder cannot be read, or there is no memory; errno says which. The folder is opened
- * each time, since one that was removed would look empty.
+ * Writes the metrics of all jobs. False: the folder cannot be read, or there is no memory; errno
+ * says which. The folder is opened each time, because a folder that was removed meanwhile would
+ * look empty.
  */
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
@@ -83,7 +88,8 @@ static struct MHD_Response *with_headers(struct MHD_Response *response, const ch
     return response;
 }
 
-/* Before the text of an answer lies its size: who frees it gets nothing but its address. */
+/* Bytes of all answers. The size of an answer is stored before its text, because free_text gets
+ * nothing but the text's address. */
 static size_t answers_bytes;
 
 static void free_text(void *text) {
@@ -98,7 +104,8 @@ static void forget_answer(struct answer *answer) {
     answer->response = NULL;
 }
 
-/* NULL: errno says why. */
+/* Returns a block with the size of the metrics' text, followed by the text; NULL: errno says
+ * why. */
 static size_t *write_text(struct exporter *exporter, enum metrics_format format) {
     char *text = NULL;
     size_t size = 0;
@@ -115,7 +122,7 @@ static size_t *write_text(struct exporter *exporter, enum metrics_format format)
     return NULL;
 }
 
-/* False: errno says why. */
+/* Makes the answer of this format anew. False: errno says why. */
 static bool make_answer(struct exporter *exporter, enum metrics_format format) {
     struct answer *answer = &exporter->answers[format];
     uint64_t begun = bfc_now_ns();
@@ -184,7 +191,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)data;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
-    if (!*begun || *data_size) { /* the headers, and what comes with them, which is thrown away */
+    if (!*begun || *data_size) { /* the headers or a part of the body, which is dropped */
         *begun = &begin;
         *data_size = 0;
         return MHD_YES;
@@ -229,7 +236,7 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
     if (!brackets && strchr(host, ':'))
         return refuse_address(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    if (strcmp(host, "localhost") == 0) /* known even where there is no /etc/hosts */
+    if (strcmp(host, "localhost") == 0) /* localhost works even without /etc/hosts */
         strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)
@@ -248,7 +255,8 @@ static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addr
                             MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
 }
 
-/* For all addresses IPv6's takes both kinds; where the system has no IPv6, IPv4's is left. */
+/* For all addresses, one IPv6 socket takes connections of both kinds; an IPv4 socket is used if the
+ * system has no IPv6. */
 static struct MHD_Daemon *start_daemon(struct exporter *exporter, const char *listen,
                                        const struct addrinfo *addresses) {
     const struct addrinfo *six = listen[0] == ':' ? addresses : NULL;
@@ -266,7 +274,8 @@ static void say_where(struct MHD_Daemon *daemon, const char *listen) {
             listen, info ? info->port : 0);
 }
 
-/* Where there were too few files for all guests, the server would stop to take any. */
+/* Raises the limit of open files if it is too low for MOST_SOCKETS connections: the server would
+ * stop accepting connections when it is reached. False: a message was printed. */
 static bool may_open_enough(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= MOST_FILES)

@@ -3,7 +3,8 @@
 
 #define BLOCK_BITS 16
 
-/* A new one counts 0. There is room: each of the others counts at least 1 of `all`. */
+/* Returns the count of the key, 0 for a new key. The list has room for each key, because each other
+ * key counts at least 1 of `all`. */
 static size_t *count_of(struct share_list *shares, uint32_t key) {
     size_t i = 0;
     while (i < shares->count && shares->list[i].key != key)

@@ -2,9 +2,9 @@
  * Shares: how many of something the exporter takes of each user, so that none crowds out the
  * others.
  *
- * A user may have subordinate ids, to own files by 65,536 other numbers (subuid(5)). They, and the
- * ranges that kubelets hand out, come in blocks of that size, so a block of numbers has a bound
- * too; the block of the system's own users, below 65,536, has none.
+ * A user may own files by 65,536 subordinate ids (subuid(5)). These ids, and the ranges that
+ * kubelets assign, come in blocks of that size, so each block has a bound, too. The block below
+ * 65,536, with the ids of the system's own users, has none.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -26,14 +26,15 @@ struct share_list {
     size_t count;
 };
 
-/* Zero but for the bounds at first. */
+/* All but the bounds must be zero at first. */
 struct shares {
     size_t user, block, all; /* bounds */
     size_t taken;
     struct share_list users, blocks;
 };
 
-/* False: that user, its block, or all together have as many as they may. */
+/* Takes one share of the user. False: the user, its block or all users together have reached their
+ * bound. */
 bool shares_take(struct shares *shares, uint32_t uid);
 
 #endif

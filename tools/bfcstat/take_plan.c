@@ -1,4 +1,4 @@
-/* bfcstat plan: takes the plan that a job follows, for the next run. */
+/* bfcstat plan: saves the plan that a job follows, for the next run. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -7,7 +7,8 @@
 #include "tools/plan/common/whole_file.h"
 #include "tools/text/print_text.h"
 
-/* The job makes a copy: milliseconds for hundreds of thousands of allocations. */
+/* How long bfcstat waits for an answer. The job makes a copy, which takes milliseconds for hundreds
+ * of thousands of allocations. */
 #define PLAN_MS 10000
 
 static int refuse_plan(const char *reason) {
@@ -22,7 +23,8 @@ static bool is_of_device(const struct plan_file *plan, long device) {
     return false;
 }
 
-/* The largest of those that may be meant; of one device several contexts may each have one. */
+/* Returns the plan with the largest peak among those of the device (-1: of any), because several
+ * contexts of a device may each have a plan. */
 static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = NULL;
     for (size_t i = 0; i < plans->count; i++) {
@@ -33,7 +35,7 @@ static const struct plan_file *find_largest(const struct bfc_plans *plans, long 
     return found;
 }
 
-/* Says why there is none. */
+/* Returns the plan to save; NULL: a message says why there is none. */
 static const struct plan_file *choose_plan(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = find_largest(plans, device);
     if (!found)

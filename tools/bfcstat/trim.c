@@ -3,7 +3,8 @@
 #include "tools/job/client.h"
 #include "tools/text/print_text.h"
 
-/* The job makes a driver call for each region: some seconds when there are thousands. */
+/* How long bfcstat waits for an answer. The job makes a driver call for each region, which takes
+ * some seconds for thousands of regions. */
 #define TRIM_MS 10000
 
 int run_trim(const struct request *request, int directory) {

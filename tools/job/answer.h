@@ -1,5 +1,4 @@
 /*
- *
  * Has a job write a file that answers a question (BFC_ANSWER_NAME_FORMAT is its name), reads the
  * file and removes it.
  *

@@ -1,5 +1,4 @@
 /*
- *
  * Sends requests to a job and waits for the answers.
  *
  * The job's helper thread answers. Waits are bounded: a job that is stopped, or has no helper

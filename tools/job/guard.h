@@ -1,5 +1,4 @@
 /*
- *
  * Visits a mapped segment under a guard: if the segment is truncated meanwhile, the SIGBUS that an
  * access to it raises is caught.
  *

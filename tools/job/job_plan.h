@@ -1,5 +1,4 @@
 /*
- *
  * Asks a job for copies of its plans (BFC_PLAN_ANSWER), trusting nothing in them.
  *
  * Thread-safety: one thread at a time, as bfc_segment_read.

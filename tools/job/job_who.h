@@ -1,5 +1,4 @@
 /*
- *
  * Asks a job which call stacks hold its memory, and reads the answer (layout/who.h), trusting
  * nothing in it.
  *

@@ -1,5 +1,4 @@
 /*
- *
  * Reads the segments that jobs publish, trusting nothing in them.
  *
  * A segment is opened by name in a directory (normally /dev/shm), checked (kind of file, owner,
