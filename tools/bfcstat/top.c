@@ -2,8 +2,9 @@
  * bfcstat top: shows the jobs live in the terminal, and for the selected one a sparkline, its
  * device, and its map or its histograms.
  *
- * Reads all segments once an interval; rates are differences between two readings. Keys are those
- * of htop where it has them. With fewer than 110 columns, or 24 lines, it shows less.
+ * All segments are read once an interval; rates are differences between two readings. Keys are
+ * those of htop where htop has the same function. With fewer than 110 columns, or 24 lines, less is
+ * shown.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -24,7 +25,7 @@
 
 enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 
-/* What is kept of a pool from one reading to the next. */
+/* Figures of a pool that are kept from one reading to the next. */
 struct track {
     int32_t pid;
     unsigned pool;
@@ -37,7 +38,7 @@ struct track {
 struct row {
     const struct bfc_job *job;
     const struct bfc_segment_pool *pool;
-    unsigned index; /* of the pool */
+    unsigned index; /* index of the pool in its job */
     struct track *track;
 };
 
@@ -53,7 +54,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* the job that `t` asks about; 0: none */
+    int32_t asked; /* pid of the job that `t` asks about; 0: none */
     double interval, last_look;
     char message[128];
 } top;
@@ -115,7 +116,7 @@ static void add_rows(const struct bfc_job *job, double seconds) {
     }
 }
 
-/* The selection stays with its pool. */
+/* Reads all jobs again. The selection stays on the same pool. */
 static void read_jobs(int directory) {
     double now = bfc_now_seconds(), seconds = now - top.last_look;
     const struct track *kept = top.row_count ? top.rows[top.selected].track : NULL;
@@ -142,8 +143,8 @@ static void put_rule(int line, const char *text) {
     attroff(A_REVERSE);
 }
 
-/* A row of figures. In a narrow terminal those go that `bfcstat PID` shows as well, so that the
- * command can be told. */
+/* With fewer columns than this, a row leaves out figures that `bfcstat PID` shows as well, so that
+ * there is room for the command. */
 #define WIDE 110
 
 static const char *columns_text(const char *pid, const char *device, const char *in_use,
@@ -173,7 +174,7 @@ static void draw_head(void) {
                              "WAIT/s", "OOM", "COMMAND", text, sizeof text));
 }
 
-/* Without the folder of the program, which would fill the column. */
+/* Returns the command without the folder of its program, which would fill the column. */
 static const char *short_command(const char *command) {
     const char *end = strchrnul(command, ' ');
     const char *slash = memrchr(command, '/', (size_t)(end - command));
@@ -255,8 +256,8 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. For a
- * pool of host memory the whole line is what BFC_SPILL allows. */
+/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. For
+ * host memory, the whole line is what may be spilled. */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     double total = pool->device_total ? (double)pool->device_total : 1;
@@ -266,7 +267,7 @@ static void draw_device(int line, const struct bfc_segment_pool *pool) {
     int ready = (int)((double)stats->ready / total * width + 0.5);
     int left = (int)((double)pool->device_free / total * width + 0.5);
     bool host = bfc_pool_is_host(pool);
-    /* What others have is known once the job has asked. */
+    /* The memory of others is known only if the job has asked the driver for its free memory. */
     int others = host || !pool->device_free_ns ? 0 : (int)width - use - pending - ready - left;
     char figure[TEXT_FIGURE];
     if (use < 0 || pending < 0 || ready < 0 || left < 0 || use + pending + ready > (int)width)
@@ -290,7 +291,8 @@ static void put_cell(uint8_t cell) {
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
 }
 
-/* Several cells in the place of one: full, or without a page, only if they all are. */
+/* Merges several cells into one. The result is full, or without a page, only if all of the cells
+ * are. */
 static uint8_t merge_cells(const uint8_t *cells, unsigned count) {
     unsigned used = 0, pending = 0, bare = 0, full = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -371,7 +373,7 @@ static void draw_help(void) {
         mvprintw(i + 3, 2, "%.*s", COLS - 2, lines[i]);
 }
 
-/* Which pool it is, and what fragmentation keeps from it. */
+/* Draws a line that names the pool, with its fragmentation and its plan. */
 static void draw_name(int line, const struct row *row) {
     char name[96], text[320], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     const struct bfc_segment_pool *pool = row->pool;

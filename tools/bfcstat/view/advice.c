@@ -1,8 +1,9 @@
 /*
- * Why little of a job's memory is pooled, and what to do about it.
+ * Says why little of a job's memory is pooled, and what to do about it.
  *
- * There is one rule for each kind, and the first that holds is shown. A rule compares calls, and
- * bytes as well, because a framework with its own cache allocates few but large pieces.
+ * There is one rule for each reason, and the advice of the first rule that holds is given. Rules
+ * compare calls as well as bytes, because a framework with its own cache makes few but large
+ * allocations.
  */
 #include "tools/bfcstat/view/view.h"
 
@@ -16,19 +17,20 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* More calls, or more bytes, than the pools ever served. */
+/* Whether allocations of this kind, which bypass the pools, have more calls than the pools served,
+ * or more bytes than the pools' peak. */
 static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
-/* JAX 0.10 maps memory for itself whatever it is told; 0.12 does so without this flag, which others
- * refuse. */
+/* JAX 0.10 maps memory for itself with any setting. JAX 0.12 does so unless this flag is set, which
+ * other versions refuse. */
 #define JAX_ADVICE                                                                                 \
     "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
     "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"
 
-/* Few but large allocations: the program probably caches memory itself. */
+/* Whether allocations are few but large, so that the program probably caches memory itself. */
 static bool caches_for_itself(const struct bfc_job *job) {
     uint64_t allocations = bfc_job_pooled(job).allocations;
     return allocations > 0 && allocations < FEW && peak_of_pools(job) / allocations >= PIECE;

@@ -12,7 +12,8 @@
 
 /* --- the map --- */
 
-/* Two cells a character: # full, + partly in use, ~ pending, . free, - without a page. */
+/* Returns the character for two cells: # full, + partly in use, ~ pending, . free, - without a
+ * page. */
 static char cell_sign(uint8_t a, uint8_t b) {
     if (a == BFC_MAP_BARE || b == BFC_MAP_BARE)
         return a == b ? '-' : cell_sign(a == BFC_MAP_BARE ? b : a, a == BFC_MAP_BARE ? b : a);
@@ -87,7 +88,7 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
 
 /* --- landmarks --- */
 
-/* The address of some kinds is a time. */
+/* Whether the address of events of this kind is not an address but a time in nanoseconds. */
 static bool is_timed(enum bfc_event_kind kind) {
     return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
            kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED;

@@ -1,4 +1,4 @@
-/* What all of bfcstat's views need: names of kinds, sums over pools. */
+/* What all views of bfcstat need: names of states, waiting threads, sums over pools. */
 #include "tools/bfcstat/view/view.h"
 
 #include "base/clock.h"
@@ -17,8 +17,9 @@ const char *job_state_name(enum bfc_job_state state) {
     return "unknown";
 }
 
-/* One that its own limit holds up has not looked at the queue (0). One that has not looked for long
- * is stopped, or was left by a jump. */
+/* Whether the waiter is a thread that still waits. A thread that waits because of its own job's
+ * limit never looks at the queue, so `seen_ns` is 0. A thread that has not looked for long is
+ * stopped, or has left the wait by longjmp. */
 static bool is_waiting(const struct bfc_waiter *waiter) {
     return waiter->bytes && (!waiter->seen_ns || bfc_waiter_is_there(waiter, bfc_kernel_now_ns()));
 }

@@ -25,7 +25,8 @@ static const char *find_configured(const struct bfc_job *job, const char *name, 
     return text;
 }
 
-/* "waits for 3.20 GiB since 12.0 s, position 2: rank 3 of 4: train.py" */
+/* Writes the command, after its rank and what the job waits for: "waits for 3.20 GiB since 12.0 s,
+ * position 2: rank 3 of 4: train.py". */
 static const char *command_of(const struct bfc_job *job, const struct bfc_waiter *waiter,
                               char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;
@@ -42,7 +43,7 @@ static const char *command_of(const struct bfc_job *job, const struct bfc_waiter
     return text;
 }
 
-/* What a pool may take at most. */
+/* Returns the setting that bounds the pool's memory, or "-". */
 static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                             char *text, size_t size) {
     return find_configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
@@ -247,7 +248,8 @@ static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
             bfc_bytes_text(plan->expected, b, sizeof b));
 }
 
-/* What the pool alone needed for the same loop, and needs now with what is beside the plan. */
+/* Shows what the pool had reserved before its first plan, and what it reserves now for the plan and
+ * all else. */
 static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_segment_plan *plan = &pool->plan;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
@@ -318,7 +320,7 @@ static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
 }
 
-/* Each that was tried. */
+/* Shows each last resort that was tried. */
 static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
     static const char *const names[BFC_RUNGS] = {
         [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",
@@ -379,7 +381,8 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     show_calls(pool, stream);
 }
 
-/* "reason 9" if this program is older than the job's library. */
+/* Returns the kind's name with blanks for '_'. If the name is not known, because this program is
+ * older than the job's library, returns `what` and the number: "reason 9". */
 static const char *kind_name(const char *known, const char *what, unsigned number, char *text,
                              size_t size) {
     if (known)

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define JSON_FORMAT 2 /* 2: `fragmentation` means another share */
+#define JSON_FORMAT 2 /* format 2 has changed the meaning of `fragmentation` */
 
-/* As nvidia-smi writes it: groups of 4, 2, 2, 2 and 6 bytes. */
+/* Writes the UUID as nvidia-smi does, in groups of 4, 2, 2, 2 and 6 bytes. */
 static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
     char text[64];
     size_t used = (size_t)snprintf(text, sizeof text, "GPU");

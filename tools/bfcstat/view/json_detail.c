@@ -79,7 +79,7 @@ void put_rank(struct json_writer *json, const struct bfc_segment_header *header)
     json_string(json, "job", header->job);
 }
 
-/* A cell as two hexadecimal digits. */
+/* Writes each cell as two hexadecimal digits. */
 static void put_cells(struct json_writer *json, const struct bfc_map_row *row) {
     static const char digits[] = "0123456789abcdef";
     char text[2 * BFC_MAP_CELLS];

@@ -9,10 +9,11 @@
 #include "tools/job/reader.h"
 #include "tools/text/json_writer.h"
 
-/* A share from 0 to 1; negative: null. */
+/* Writes a share from 0 to 1; a negative share is written as null. */
 void put_share(struct json_writer *json, const char *key, double share);
 
-/* What is allocated, cached and reserved, with fragmentation and what it was measured for. */
+/* Writes what is allocated, cached and reserved, and the fragmentation with the request size that
+ * it was measured for. */
 void put_amounts(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_rank(struct json_writer *json, const struct bfc_segment_header *header);

@@ -17,8 +17,8 @@
 
 struct family {
     const char *name, *type, *help;
-    size_t offset; /* in struct bfc_segment_pool */
-    double scale;  /* to the base unit */
+    size_t offset; /* of the figure in struct bfc_segment_pool, or struct bfc_rung_counts */
+    double scale;  /* factor that converts to the base unit */
 };
 
 #define STATS(field) offsetof(struct bfc_segment_pool, stats.field)
@@ -80,7 +80,7 @@ static const struct family families[] = {
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
 };
 
-/* Of the pools of host memory. */
+/* Families of the pools of host memory. */
 static const struct family spilled[] = {
     {"spilled_bytes", "gauge", "Host memory that the program holds in place of device memory.",
      STATS(in_use), 1},
@@ -97,7 +97,6 @@ struct row {
     char *labels;
 };
 
-/* What every function below writes to. */
 struct metrics {
     const struct findings *findings;
     enum metrics_format format;
@@ -108,7 +107,8 @@ struct metrics {
 
 /* ---- labels ---- */
 
-/* A label's value: backslash, quote and line feed are escaped, other control characters are not. */
+/* Writes a label. Backslashes and quotes in its value are escaped; control characters, among them
+ * line feeds, become '?'. */
 static void put_label(FILE *stream, const char *name, const char *value) {
     char shown[512];
     fprintf(stream, ",%s=\"", name);
@@ -149,7 +149,7 @@ static void put_job_labels(const struct findings *findings, const struct bfc_job
     }
 }
 
-/* As NVIDIA's tools write it, so that the series join DCGM's. */
+/* Writes the UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM. */
 static void put_uuid(FILE *stream, const uint8_t uuid[16]) {
     fputs(",UUID=\"GPU", stream);
     for (int i = 0; i < 16; i++)
@@ -168,7 +168,7 @@ static void put_pool_labels(const struct findings *findings, const struct bfc_jo
     fprintf(stream, ",context=\"%" PRIu64 "\"", pool->context_id);
 }
 
-/* NULL: no memory. */
+/* Returns the labels of a pool, without the closing brace; NULL: no memory. */
 static char *pool_labels(const struct findings *findings, const struct bfc_job *job,
                          const struct bfc_segment_pool *pool) {
     char *labels = NULL;
@@ -180,8 +180,9 @@ static char *pool_labels(const struct findings *findings, const struct bfc_job *
     return fclose(stream) == 0 ? labels : NULL;
 }
 
-/* No honest job has two pools of one context; a second sample of a series would be refused, and
- * some readers refuse the whole answer then. `row` is the last one. */
+/* Whether an earlier row of the job has the same labels as `row`, which is the last row. No honest
+ * job has two pools of one context. A reader would refuse the second sample of a series, or even
+ * the whole answer. */
 static bool is_repeated(const struct metrics *metrics, const struct row *row) {
     for (const struct row *other = row; other-- > metrics->rows && other->job == row->job;)
         if (other->pool->memory == row->pool->memory && strcmp(other->labels, row->labels) == 0)
@@ -242,7 +243,7 @@ static void put_value(FILE *stream, uint64_t value, double scale) {
         fprintf(stream, " %.9g\n", (double)value * scale);
 }
 
-/* One figure of the whole machine. */
+/* Writes a figure of the whole machine, which has no labels. */
 static void put_single(const struct metrics *metrics, const char *name, const char *help,
                        size_t value) {
     put_head(metrics, name, "gauge", help);
@@ -279,7 +280,7 @@ static void put_field(const struct metrics *metrics, const struct row *row,
               family->scale);
 }
 
-/* A pool without a limit has no sample. */
+/* Writes the limit of a pool in bytes. A pool without a limit has no sample. */
 static void put_limit(const struct metrics *metrics, const struct row *row,
                       const struct family *family) {
     struct bfc_options options = {0};
@@ -318,7 +319,8 @@ static void put_derived(const struct metrics *metrics) {
 
 /* ---- histograms of calls ---- */
 
-/* Bounds of 2^10, 2^13 ... 2^31 ns: seven powers of 8 and infinity keep the series few. */
+/* The bounds of the histograms are 2^10, 2^13 ... 2^31 ns, each 8 times the one before, and
+ * infinity. More bounds would make many more series. */
 enum { FIRST_BOUND = 10, BOUND_STEP = 3, LAST_BOUND = 31 };
 
 static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {
@@ -328,7 +330,7 @@ static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {
     return sum;
 }
 
-/* Of a bin, in nanoseconds. */
+/* Returns the middle of a bin in nanoseconds. */
 static double middle_of(unsigned bin) {
     return ((double)bfc_latency_bin_start(bin) + (double)bfc_latency_bin_start(bin + 1)) / 2;
 }
@@ -371,7 +373,8 @@ static void put_histograms(const struct metrics *metrics) {
 
 /* ---- by kind ---- */
 
-/* A count of the whole process, with its kind as a label. */
+/* Writes a count of the whole process with its kind as a label, unless the count is 0 or the kind
+ * has no name. */
 static void put_kind(const struct metrics *metrics, const struct bfc_job *job, const char *name,
                      const char *label, const char *kind, uint64_t value) {
     if (!kind || !value)
@@ -417,7 +420,7 @@ static void put_waiting(const struct metrics *metrics, const struct row *row,
     put_value(metrics->stream, waiter ? waiter->bytes : 0, 1);
 }
 
-/* What the job gave back when others, or bfcstat trim, asked for it. */
+/* Writes the memory that each job gave back when other jobs, or bfcstat trim, asked for it. */
 static void put_given(const struct metrics *metrics) {
     put_head(metrics, "given_bytes_total", "counter", "Memory given back on request of others.");
     for (size_t i = 0; i < metrics->findings->job_count; i++) {

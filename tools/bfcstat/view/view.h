@@ -11,7 +11,7 @@
 #include "segment/kinds.h"
 #include "tools/job/reader.h"
 
-/* Who a job is to the machine around it; empty where that is not known. */
+/* Who a job is to the machine around it. A text is empty if it is not known. */
 struct job_identity {
     char comm[16]; /* the program's name, without its arguments */
     char user[64];
@@ -26,16 +26,16 @@ struct findings {
     size_t job_count;
     struct job_identity *identities; /* one for each job, or NULL */
     size_t left_out;                 /* jobs beyond a bound on their number, not read */
-    size_t left_out_pools;           /* of jobs that were read, beyond a bound: not shown */
+    size_t left_out_pools;           /* pools beyond a bound, of jobs that were read; not shown */
     size_t impostors;                /* files named as another user's segments, not read */
     char (*refused)[512];            /* one line each: segment's name, colon, reason */
     size_t refused_count;
-    struct bfc_segment_name *swept; /* removed: their processes are dead */
+    struct bfc_segment_name *swept; /* segments that were removed: their processes are dead */
     size_t swept_count;
 };
 
-/* Sums over a job's pools whose contexts have not ended; bytes of device memory but for `spilled`,
- * what is in use of host memory (BFC_SPILL), in so many blocks. */
+/* Sums over a job's pools whose contexts have not ended. Sizes are bytes of device memory, except
+ * `spilled`: bytes in use of host memory (BFC_SPILL), in `spilled_blocks` blocks. */
 struct job_totals {
     uint64_t in_use, requested, cached, reserved, host_waits, waits, out_of_memory;
     uint64_t spilled, spilled_blocks;
@@ -43,36 +43,35 @@ struct job_totals {
 };
 struct job_totals job_totals(const struct bfc_job *job);
 
-/* The thread that waits for memory for this pool, the first in the queue if several do; NULL: none.
- * bfcstat's own clock tells since when: 0 where the job's is another. */
+/* Returns the thread that waits for memory for this pool, the one that began first if several wait;
+ * NULL: none. waited_ns is the time since it began; 0 if bfcstat's clock is behind the job's, as it
+ * may be in another time namespace. */
 const struct bfc_waiter *job_waiter(const struct bfc_job *job, unsigned pool);
 uint64_t waited_ns(const struct bfc_waiter *waiter);
 
-/* "waits for 3.20 GiB since 12.0 s, position 2"; empty where none waits. */
+/* Writes "waits for 3.20 GiB since 12.0 s, position 2", or nothing if `waiter` is NULL. */
 #define WAITER_TEXT 128u
 char *waiter_text(const struct bfc_waiter *waiter, char *text, size_t size);
 
 const char *job_state_name(enum bfc_job_state state);
 
-/*
- * One sentence that says why little of the job's memory is pooled and what to do; NULL if enough
- * is.
- */
+/* Returns one sentence that says why little of the job's memory is pooled and what to do; NULL if
+ * enough is pooled. */
 const char *coverage_advice(const struct bfc_job *job);
 
-/* `width`: the terminal's, 0 when there is none. */
+/* `width` is that of the terminal, 0 when there is none. */
 void show_jobs_text(const struct findings *findings, size_t width, FILE *stream);
 void show_job_text(const struct bfc_job *job, FILE *stream);
 
-/* Histograms, map and last events of one job. */
+/* Shows histograms, the map and the last events of one job. */
 void show_charts_text(const struct bfc_job *job, FILE *stream);
 
-/* Prometheus's text format, version 0.0.4, or OpenMetrics 1.0; metrics: docs/bfcstat.md. The
- * findings need identities. False: no memory. */
+/* Writes the metrics of docs/bfcstat.md in Prometheus's text format, version 0.0.4, or as
+ * OpenMetrics 1.0. The findings need identities. False: no memory. */
 enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
 bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
-/* Keys: docs/bfcstat.md. */
+/* docs/bfcstat.md describes the keys. */
 void show_jobs_json(const struct findings *findings, FILE *stream);
 void show_job_json(const struct bfc_job *job, FILE *stream);
 
