@@ -8,7 +8,7 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
     return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
 }
 
-/* A page moves whole: it is a small part of a small device. */
+/* A page can only move as a whole, so it is at most this part of a device. */
 enum { PAGES_OF_DEVICE = 512 };
 
 static void configure_pages(const struct bfc_options *options, uint64_t total,

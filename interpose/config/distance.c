@@ -1,4 +1,4 @@
-/* The distance of names, by rows. */
+/* The distance of two names, by dynamic programming with one row. */
 #include "interpose/config/distance.h"
 
 #include <limits.h>

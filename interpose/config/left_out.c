@@ -30,7 +30,7 @@ static bool has_feature(const char *name) {
     return false;
 }
 
-/* Nobody is told of a default that does not hold. Returns whether somebody was told. */
+/* A default that needs the feature is replaced silently. Returns whether there was a complaint. */
 static bool settle_need(struct bfc_options *options, const struct need *need,
                         void (*complain)(void *context, const char *line), void *context) {
     const struct bfc_option *option = bfc_option_find(need->variable);

@@ -7,9 +7,9 @@
 #include "interpose/config/options.h"
 
 /*
- * Sets what a missing feature would have to do to the value that is true without it. Calls
- * `complain` with one finished line (no newline) for each variable that asked for more, and returns
- * how many there were.
+ * Sets each variable that asks for a missing feature to the value that holds without that feature.
+ * Calls `complain` with one finished line (no newline) for each whose value was not its default,
+ * and returns how many there were.
  */
 unsigned bfc_left_out_settle(struct bfc_options *options,
                              void (*complain)(void *context, const char *line), void *context);

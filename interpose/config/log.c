@@ -24,16 +24,13 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-/* Ends the line after its text, or at the end of the buffer. */
 void bfc_log_line(char *line, size_t size) {
     size_t length = strnlen(line, size - 1);
     line[length] = '\n';
     bfc_quiet_write(line, length + 1);
 }
 
-/*
- * `number` is written with the message: how often it has occurred. 0: without one.
- */
+/* If `number` is not 0, it is written after the message: how often the message has occurred. */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
     size_t used = strlen(line);

@@ -26,7 +26,7 @@ void bfc_log_begin(const int *level);
  */
 bool bfc_log_shows(enum bfc_log_level level);
 
-/* No newline in `format`. */
+/* Writes a message of one line. `format` has no newline. */
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*
@@ -35,7 +35,8 @@ void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
  */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* A line of text without a newline at its end, cut off before `size`; at any level. */
+/* Writes the text in a buffer of `size` bytes, whatever the level. A newline is put after the text,
+ * or into the buffer's last byte. */
 void bfc_log_line(char *line, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Messages. */
+/* Texts of several lines for standard error. */
 #include "interpose/config/message.h"
 
 #include <stdarg.h>
@@ -37,7 +37,7 @@ void bfc_message_add_rank(struct bfc_message *message) {
     bfc_message_add(message, ranks.job[0] ? ", job %s\n" : "%s\n", ranks.job);
 }
 
-/* Names of files and tags may hold anything; a terminal would obey it. */
+/* Names of files and tags may contain control characters, which a terminal would obey. */
 static void make_printable(char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)text[i] < ' ' && text[i] != '\n')

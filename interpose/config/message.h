@@ -17,12 +17,12 @@ struct bfc_message {
     char text[];
 };
 
-/* Empty, with room for `size` bytes of text; NULL: the host has no memory. */
+/* Makes an empty message with room for `size` bytes of text. NULL: the host has no memory. */
 struct bfc_message *bfc_message_begin(size_t size);
 
 void bfc_message_add(struct bfc_message *message, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* A line that says which rank of a job speaks; nothing where the process is one alone. */
+/* Adds a line that says which rank of a job this process is, if its launcher has numbered it. */
 void bfc_message_add_rank(struct bfc_message *message);
 
 /* Writes the message to the log and frees it. */

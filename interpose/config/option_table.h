@@ -26,7 +26,7 @@ struct bfc_amount {
 };
 
 struct bfc_options {
-    uint64_t given;  /* bit i: row i of the table was set by itself, whatever the mode says */
+    uint64_t given;  /* bit i: row i of the table was set explicitly, and not by the mode */
     uint64_t unread; /* bit i: the last value of row i was malformed */
     bool disable;
     int mode;      /* enum bfc_mode */
@@ -39,7 +39,7 @@ struct bfc_options {
     uint64_t growth_max;
     struct bfc_amount preallocate;
     int backing;       /* enum bfc_backing */
-    double page_slack; /* a part of the most that was ever requested */
+    double page_slack; /* a fraction of the most bytes that were ever requested */
     int page;          /* enum bfc_page_rule */
     struct bfc_amount limit;
     struct bfc_amount reserve;
@@ -49,12 +49,12 @@ struct bfc_options {
     uint64_t max_split; /* UINT64_MAX: none */
     int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
     uint64_t bypass_above;
-    struct bfc_amount gc_threshold; /* a fraction is one of the limit */
+    struct bfc_amount gc_threshold; /* a fraction of the limit, or of the device if less */
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r is in force */
     double wait;          /* seconds */
     double trim_idle;     /* seconds; below 0: none */
-    int deepbind;         /* 0: strip, 1: keep; read by itself in resolve.c */
+    int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */
     char record[256];     /* a file, or empty */
     char plan[256];       /* a file, or auto, or empty */
@@ -83,9 +83,8 @@ enum bfc_option_kind {
 };
 
 enum bfc_option_mark {
-    BFC_OPTION_EXPERT = 1, /* not for every day */
-    BFC_OPTION_BINDING =
-        2, /* it bounds or forbids something: without a value that can be read nothing is pooled */
+    BFC_OPTION_EXPERT = 1,  /* it is not one of the everyday variables */
+    BFC_OPTION_BINDING = 2, /* without a value that can be read, nothing is pooled */
 };
 
 struct bfc_option {

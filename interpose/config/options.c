@@ -228,8 +228,9 @@ static uint64_t bit_of(const struct bfc_option *option) {
     return UINT64_C(1) << (option - bfc_option_table);
 }
 
-/* What the mode chooses, where nothing else was said; defaults first, since an earlier mode may
- * have chosen other settings. */
+/* Sets the options that modes choose and that were not set explicitly: first to their defaults,
+ * since an earlier BFC_MODE may have chosen other values, then to the choices of the mode in force.
+ */
 static void apply_mode(struct bfc_options *options) {
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < CHOICES; i++) {
@@ -281,7 +282,7 @@ struct complaint {
     char line[512];
 };
 
-/* A variable of the environment has the last word: what it says is not said better elsewhere. */
+/* The environment is read after all settings files, so the complaint can say which value holds. */
 static void complain_malformed(struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];
@@ -300,7 +301,7 @@ static void complain_malformed(struct complaint *complaint, const struct bfc_opt
     complaint->complain(complaint->context, complaint->line);
 }
 
-/* Up to three letters off, and at most a third of its own. */
+/* The nearest name differs in at most three letters, and in at most a third of its length. */
 const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
     unsigned least = 4;
@@ -323,7 +324,7 @@ static void complain_unknown(struct complaint *complaint, const char *name, cons
     complaint->complain(complaint->context, complaint->line);
 }
 
-/* What scripts and tests of ours read. */
+/* Whether only this project's scripts and tests read a variable, and not the library. */
 static bool is_of_our_builds(const char *name) {
     return strcmp(name, "BFC_BUILD") == 0 || strcmp(name, "BFC_REFUSALS") == 0 ||
            strncmp(name, "BFC_TEST_", 9) == 0 || strncmp(name, "BFC_STRESS_", 11) == 0;
@@ -438,7 +439,7 @@ static void print_size_or_none(uint64_t bytes, char *text, size_t size) {
         print_size(bytes, text, size);
 }
 
-/* To a millionth, without the locale's point. */
+/* Rounds to a millionth. The decimal point is a point, whatever the program's locale. */
 static void print_number(double number, char *text, size_t size) {
     if (number < 0) {
         snprintf(text, size, "none");

@@ -19,13 +19,14 @@ const struct bfc_option *bfc_option_find(const char *name);
 void bfc_option_describe(const struct bfc_option *option, char *text, size_t size);
 
 /*
- * Reads one value. BFC_MODE sets others with it, but for those that are set by themselves, before
- * or after. False, and only `unread` has changed, when it is malformed or out of range.
+ * Reads one value. BFC_MODE also sets the options that the mode chooses, except those that are set
+ * explicitly, before or after. False: the value is malformed or out of range, and only `unread` has
+ * changed.
  */
 bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
                     const char *value);
 
-/* Whether the value in force is the mode's choice, and not the default's. */
+/* Whether the mode has chosen the value in force, so that it may differ from the default. */
 bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_option *option);
 
 /*
@@ -34,14 +35,14 @@ bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_o
  */
 const char *bfc_options_unread(const struct bfc_options *options);
 
-/* The known name that was most likely meant by an unknown one, or NULL. */
+/* The variable that was most likely meant by an unknown name, or NULL. */
 const char *bfc_option_nearest(const char *name);
 
 /*
  * Reads every variable that begins with BFC_; a former name counts only where the present name is
- * not set. Calls `complain`, which may be NULL, with one
- * finished line (no newline) for each that is unknown or malformed, and returns how many there
- * were.
+ * not set. Calls `complain`, which may be NULL, with one finished line (no newline) for each that
+ * is unknown or malformed, and for the first contradiction between values. Returns the number of
+ * complaints.
  */
 unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
                           void (*complain)(void *context, const char *line), void *context);
@@ -51,11 +52,11 @@ struct bfc_pool_config;
 /* Bytes that an amount comes to on a device of `total` bytes; UINT64_MAX: none. */
 uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total);
 
-/* What the options say of a pool on a device of `device_total` bytes; all else as by default. */
+/* Sets those fields of `config` that options choose, for a device of `device_total` bytes. */
 void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
                            struct bfc_pool_config *config);
 
-/* Writes the value in force of the variable `name`, which the table has; cut off. */
+/* Writes the value in force of the variable `name` of the table; cut off at `size` bytes. */
 void bfc_option_print(const struct bfc_options *options, const char *name, char *text, size_t size);
 
 /* Writes NAME=value lines for all options, as they are in force; cut off at `size` bytes. */

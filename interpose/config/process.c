@@ -1,4 +1,4 @@
-/* The process's options and whether we may act. */
+/* Reads the process's options, and decides whether the library may act in this process. */
 #include "interpose/config/process.h"
 
 #include <errno.h>
@@ -86,9 +86,10 @@ static bool is_watched(void) {
 }
 
 /*
- * The variable that disables the library, or NULL. One that bounds or forbids something and cannot
- * be read does so too: to pool without it would be less safe than what the user asked for. With
- * BFC_STRICT=1 allocations fail instead.
+ * Returns the variable that disables the library, or NULL. A variable that limits pooling
+ * (BFC_OPTION_BINDING) disables the library if its value cannot be read, since pooling without that
+ * limit would be less safe than what the user asked for; with BFC_STRICT=1 allocations fail
+ * instead.
  */
 static const char *find_objection(const struct bfc_options *options) {
     if (options->disable)
@@ -101,8 +102,8 @@ static const char *find_objection(const struct bfc_options *options) {
 }
 
 /*
- * Before CUDA 12.5 no fence can be recorded, so every free waits. True: the program asked for
- * another mode.
+ * Drivers before CUDA 12.5 cannot record fences, so every free must wait. Returns whether another
+ * mode of free was asked for.
  */
 static bool fall_back_to_sync(struct bfc_options *options) {
     const struct bfc_driver *driver = bfc_driver();
@@ -135,7 +136,8 @@ static bool has_more_rights(void) {
     return !get || get(AT_SECURE);
 }
 
-/* What files and variables say, if they count; returns how many complaints there were. */
+/* Reads files and variables, unless the user must not steer the process. Returns the number of
+ * complaints. */
 static unsigned read_settings(struct bfc_options *options, struct complaints *complaints) {
     char *const *environment = *(char ***)libc_variable("environ");
     struct bfc_settings_listener listener = {.complain = keep_complaint, .context = complaints};

@@ -14,11 +14,11 @@
 #include "interpose/config/log.h"
 #include "interpose/config/options.h"
 
-/* Together: nothing but the call at hand remains to be looked at. */
+/* While both flags are set, a call need not check the state of the process. */
 enum bfc_usual {
     BFC_USUAL_CALLS =
         1, /* serves, records no trace and no leaks, and the driver has all that pooling needs */
-    BFC_USUAL_FREES = 2, /* nobody waits for what is freed */
+    BFC_USUAL_FREES = 2, /* no allocation of any job waits for what this process frees */
     BFC_USUAL = 3,
 };
 
@@ -26,14 +26,14 @@ struct bfc_process {
     bool alive;     /* false in a forked child */
     bool active;    /* false: disabled by a variable */
     bool serves;    /* alive, active and not refuse: allocations may come from a pool */
-    bool refuse;    /* BFC_STRICT, and a variable is malformed: allocations fail */
+    bool refuse;    /* BFC_STRICT=1, and a setting was complained of: allocations fail */
     unsigned usual; /* atomic: BFC_USUAL, or less */
     unsigned configuration_errors;
     char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
 };
 
-/* The state once made, forked child or not; for the functions below. */
+/* The state once it is made, wiped in a forked child. Other files use the functions below. */
 extern struct bfc_process *bfc_process_made HIDDEN;
 
 /*
@@ -57,10 +57,10 @@ static inline bool bfc_process_is_forked(void) {
 /* From now on every call checks the state of the process itself. */
 void bfc_process_no_longer_usual(void);
 
-/* Whether each free is to be looked at, since somebody waits for it. */
+/* Sets whether frees are watched: each takes the long way, since a job waits for memory. */
 void bfc_process_watch_frees(bool watch);
 
-/* Whether that is so. */
+/* Whether frees are watched (bfc_process_watch_frees). */
 static inline bool bfc_process_watches_frees(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && !(bfc_load_relaxed(&process->usual) & BFC_USUAL_FREES);
@@ -78,7 +78,7 @@ static inline bool bfc_process_serves(void) {
  */
 const struct bfc_process *bfc_process(void);
 
-/* The same, but also NULL if it was not made yet. */
+/* The process's state. NULL if it was not made yet, and in a forked child. */
 static inline const struct bfc_process *bfc_process_if_made(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && process->alive ? process : NULL;

@@ -1,11 +1,11 @@
-/* Which program this is, for what was recorded of it to be known again (layout/trace.h). */
+/* Hashes of the running program, by which a plan is matched with the program that was recorded. */
 #ifndef BFC_INTERPOSE_PROGRAM_H
 #define BFC_INTERPOSE_PROGRAM_H
 
 #include <stdint.h>
 
-/* Of the executable's path and its first page, in which the build id usually lies; and of the
- * arguments. 0: unknown. Thread-safe; they read files. */
+/* The hash of the executable's path and first 4096 bytes, in which the build id usually lies, and
+ * the hash of the first 4096 bytes of the arguments. 0: unknown. Thread-safe; both read /proc. */
 uint64_t bfc_program_executable_hash(void);
 uint64_t bfc_program_argument_hash(void);
 

@@ -1,4 +1,4 @@
-/* Roads: a table of names and the routes that were seen, by the names' addresses. */
+/* A table of names, and the routes by which each was reached, hashed by the names' addresses. */
 #include "interpose/config/routes.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "interpose/config/log.h"
 
-/* More than there are hooks: it never fills up. */
+/* There are fewer names of hooks than places, so the table never fills up. */
 enum { PLACES = 512 };
 
 static struct place {

@@ -16,7 +16,7 @@
 #include "base/shared_folder.h"
 #include "interpose/host/scratch.h"
 
-/* Some editors write it before the first line. */
+/* Some editors write this mark before the first line of a file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct reading {
@@ -78,7 +78,7 @@ static void report_unknown(struct reading *reading, const char *name) {
                 nearest ? "?" : "");
 }
 
-/* `text` is one line, which may be cut up. What no pass can take is reported in the first. */
+/* Reads one line, and changes `text`. A line that neither pass can use is reported in the first. */
 static void read_line(struct reading *reading, char *text, size_t length) {
     char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')
@@ -101,7 +101,7 @@ static void make_printable(char *text, size_t length) {
             text[i] = text[i] == '\r' && text[i + 1] == '\n' ? ' ' : '?';
 }
 
-/* Works on a copy of each line, since they are read twice. */
+/* Reads a copy of each line, since reading changes a line, and each is read twice. */
 static void read_lines(struct reading *reading, const char *text) {
     char line[1024];
     for (reading->line = 1; *text; reading->line++) {
@@ -119,7 +119,7 @@ static void read_lines(struct reading *reading, const char *text) {
 
 /* ---- files ---- */
 
-/* Reads all of it; -1 with errno set, EFBIG if it does not fit. */
+/* Reads a whole file. Returns its length, or -1 with errno set (EFBIG: it does not fit). */
 static ssize_t read_whole(int file, char *text, size_t size) {
     size_t used = 0;
     for (ssize_t got = 1; got != 0;) {
@@ -180,12 +180,12 @@ unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool o
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-    } /* a home that this process cannot enter has no file for it */
+    } /* other errors, such as a home that cannot be entered, mean that there is no file */
     bfc_cancel_restore(cancel);
     return reading.errors;
 }
 
-/* ---- both ---- */
+/* ---- both files ---- */
 
 static const char *find_variable(char *const *environment, const char *name) {
     size_t length = strlen(name);

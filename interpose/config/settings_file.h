@@ -14,7 +14,7 @@
 #define BFC_USER_SETTINGS "bfcpreload.conf" /* in $XDG_CONFIG_HOME, or else ~/.config */
 #define BFC_SETTINGS_MOST 65536u            /* bytes of a file */
 
-/* Who hears of what is found; both may be NULL. */
+/* Called while a file is read: for each complaint, and for each value taken. Both may be NULL. */
 struct bfc_settings_listener {
     void (*complain)(void *context, const char *line); /* a finished line without newline */
     void (*taken)(void *context, const struct bfc_option *option, const char *path, unsigned line);
