@@ -12,7 +12,7 @@
 static __thread bool is_background INITIAL_EXEC;
 static unsigned working; /* atomic: pieces of work under way */
 static bool stopping;    /* atomic */
-static pid_t starter;    /* atomic: the process whose threads they are */
+static pid_t starter;    /* atomic: the process that has started the threads */
 
 /* ---- starting ---- */
 
@@ -23,9 +23,9 @@ static void stop_work(void) {
 }
 
 /*
- * At exit, before the driver's own handlers, which were there before our threads were: waits for
- * their last calls, but not for ever, since these may wait for work that never ends. A forked child
- * has no such threads.
+ * Stops the background threads at exit, before the driver's own handlers run, which were registered
+ * before the threads were started. The wait for their last calls is bounded, since such a call may
+ * wait for work of the device that never ends. A forked child has no such threads.
  */
 static void stop_at_exit(void *unused) {
     (void)unused;
@@ -33,8 +33,7 @@ static void stop_at_exit(void *unused) {
         stop_work();
 }
 
-/* What these threads call needs little stack; the program's address space is spared the default's.
- */
+/* These threads need little stack, and the default size would take much of the address space. */
 #define STACK_BYTES ((size_t)256 * 1024)
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);

@@ -2,9 +2,9 @@
  * Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables.
  *
  * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
- * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So nothing here calls
- * any, and nothing is instrumented. The loader's list of objects begins with those of the process's
- * start, which stay: the C library is among them, and the walk ends there.
+ * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So the functions here
+ * that a dlsym needs call none of those, and are not instrumented. The loader's list of objects
+ * begins with those of the process's start, which are never unloaded; the C library is among them.
  */
 #include "interpose/host/c_library.h"
 
@@ -83,7 +83,7 @@ NO_SANITIZER static bool is_symbol(const struct bfc_dynamic *dynamic, uint32_t i
            same_text(dynamic->strings + symbol->st_name, name);
 }
 
-/* Without the GNU hash section: through all symbols, of which the older one says how many. */
+/* Searches all symbols of an object without a GNU hash section; the older section says how many. */
 NO_SANITIZER static const ElfW(Sym) *
     find_slowly(const struct bfc_dynamic *dynamic, const char *name) {
     for (uint32_t index = 1; dynamic->hash && index < dynamic->hash[1]; index++)
@@ -129,7 +129,9 @@ NO_SANITIZER static const char *file_of(const char *path) {
     return file;
 }
 
-/* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
+/*
+ * Before glibc 2.34, libdl.so.2 and libpthread.so.0 have functions that libc.so.6 has since then.
+ */
 NO_SANITIZER static bool is_c_library(const char *path) {
     const char *file = file_of(path);
     return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
@@ -174,7 +176,7 @@ NO_SANITIZER const struct link_map *bfc_exporter_at_start(const char *name) {
     return NULL;
 }
 
-/* Versions 0 and 1 are none. */
+/* Returns the name of the symbol's version, or "": the indices 0 and 1 mean that there is none. */
 static const char *version_of(const struct bfc_dynamic *dynamic, const ElfW(Sym) * symbol) {
     unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
     const char *at = (const char *)dynamic->definitions;
@@ -220,7 +222,7 @@ NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     return load && load("libdl.so.2", RTLD_NOW | flag_of_dlopen) ? bfc_c_function(name) : NULL;
 }
 
-/* Relaxed: a code address, and every thread finds the same. */
+/* Relaxed order is enough for `found`, since every thread finds the same address of code. */
 NO_SANITIZER static void *find_once(void **found, const char *name) {
     void *function = bfc_load_relaxed(found);
     if (!function) {

@@ -18,11 +18,11 @@
  * loaded. Thread-safe; takes no lock. */
 void *bfc_c_function(const char *name);
 
-/* The function that a reference of ours would be bound to, perhaps another library's; else as
- * above. */
+/* The function that a reference of ours would be bound to, perhaps another library's; if there is
+ * none, the result of bfc_c_function. */
 void *bfc_bound_function(const char *name);
 
-/* The C library's, found once and remembered. Never NULL in a process that can load a driver. */
+/* The C library's own functions of these names, which every process that can load a driver has. */
 void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 void *bfc_real_dlvsym(void *handle, const char *name, const char *version);

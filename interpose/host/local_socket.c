@@ -53,7 +53,8 @@ static bool is_this_users(const struct bfc_local *local) {
 
 /* ---- waiting ---- */
 
-/* Ends by the clock, and by the number of waits should the program's clock stand still. */
+/* Waits for at most `ms` milliseconds. The number of waits is bounded too, in case the program has
+ * replaced the clock by one that stands still. */
 static bool await_event(const struct bfc_local *local, short event, unsigned ms) {
     uint64_t until = bfc_now_ns() + ms * NS_PER_MS;
     for (unsigned left = ms / SLICE_MS + 1; left > 0 && is_still_it(local);) {
@@ -91,7 +92,7 @@ static bool give_up(struct bfc_local *local) {
     return false;
 }
 
-/* The file's mode is that of the socket, less the program's umask: so it is set twice. */
+/* The file gets the socket's mode less the program's umask, so the mode is set on both. */
 bool bfc_local_listen(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
     if (!make_socket(local) || !name_address(&address, path) || fchmod(local->file, 0600) != 0 ||
@@ -166,7 +167,7 @@ static unsigned take_files(struct msghdr *message, int *files) {
     return count;
 }
 
-/* MSG_CTRUNC: this process may not have so many descriptors. */
+/* MSG_CTRUNC means that this process may not open so many descriptors. */
 bool bfc_local_receive(const struct bfc_local *local, void *bytes, size_t size, int *files,
                        unsigned *count, unsigned ms) {
     union rights rights = {0};

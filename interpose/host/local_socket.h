@@ -25,23 +25,27 @@ struct bfc_local {
 /* Most descriptors in a message. */
 enum { BFC_LOCAL_FILES = 32 };
 
-/* Waits for callers at a path, at which there must be nothing; only this user may call. */
+/* Makes a listening socket at a path, which must not exist; only this user may connect. */
 bool bfc_local_listen(struct bfc_local *local, const char *path);
 
-/* Takes a call of this user's; others are hung up on. False: none came within so many ms. */
+/* Accepts a connection of this user's, and closes one of another user's. False: there is none,
+ * after a wait of at most `ms` milliseconds. */
 bool bfc_local_accept(const struct bfc_local *listener, struct bfc_local *local, unsigned ms);
 
-/* Calls who waits at a path, if he is this user. ECONNREFUSED: nobody waits there any more. */
+/* Connects to the socket at a path, if a process of this user listens there. ECONNREFUSED: no
+ * process listens there any more. */
 bool bfc_local_call(struct bfc_local *local, const char *path);
 
-/* Sends a message, with copies of `count` descriptors. */
+/*
+ * Sends a message, with copies of `count` descriptors, after a wait of at most `ms` milliseconds.
+ */
 bool bfc_local_send(const struct bfc_local *local, const void *bytes, size_t size, const int *files,
                     unsigned count, unsigned ms);
 
 /*
  * Receives a message of exactly this size, with up to BFC_LOCAL_FILES descriptors, which are the
- * caller's to close. False: none came within so many ms, the other side has ended, or it is another
- * message; no descriptor is left then.
+ * caller's to close. False: no message came within `ms` milliseconds, the other side has closed the
+ * connection, or the message is of another size; then no descriptor stays open.
  */
 bool bfc_local_receive(const struct bfc_local *local, void *bytes, size_t size, int *files,
                        unsigned *count, unsigned ms);

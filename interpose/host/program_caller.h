@@ -1,8 +1,8 @@
 /*
- * Where a call of the program's came from that goes through the CUDA runtime to the driver and so
- * back to the library: a return address in the code that called the runtime; 0: in no such call. A
- * walk of the stack begins there, since the runtime's own frames tell nobody anything. The calling
- * thread's own.
+ * The program's code that made the call of the CUDA runtime in which the calling thread is: a
+ * return address, or 0 outside of such a call. The runtime calls the driver, and so comes back to
+ * the library; a walk of the stack then begins at this address, since the runtime's own frames are
+ * of no interest to users.
  */
 #ifndef BFC_INTERPOSE_PROGRAM_CALLER_H
 #define BFC_INTERPOSE_PROGRAM_CALLER_H

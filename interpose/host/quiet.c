@@ -18,7 +18,10 @@
 
 static const int raised_by_calls[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
 
-/* (In Linux sigprocmask is the calling thread's; pthread_sigmask would need glibc 2.32.) */
+/*
+ * In Linux sigprocmask changes only the calling thread's mask; pthread_sigmask would need glibc
+ * 2.32.
+ */
 void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigset_t held;
     quiet->cancel = bfc_cancel_disable();
@@ -62,8 +65,8 @@ static dev_t first_device;
 static ino_t first_inode;
 static bool was_open;
 
-/* fstat without the C library: looking a function up would cost the start of every process some 900
- * instructions, and errno as much again. */
+/* Calls fstat without the C library: looking a function up would cost the start of every process
+ * some 900 instructions, and errno as much again. */
 static long call_fstat(long file, struct stat *status) {
 #if defined(__x86_64__)
     long result = SYS_fstat;
@@ -79,8 +82,8 @@ static long call_fstat(long file, struct stat *status) {
 }
 
 /*
- * At the process's start, the one moment at which descriptor 2 is standard error for certain. One
- * system call, which the loader makes several times itself.
+ * Runs at the process's start, the only moment at which descriptor 2 is standard error for certain.
+ * It costs one system call.
  */
 __attribute__((constructor)) static void remember_standard_error(void) {
     struct stat status;

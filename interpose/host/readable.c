@@ -8,9 +8,9 @@
 
 #include "base/atomic.h"
 
-#define PAGE ((uint64_t)4096) /* or a part of the machine's */
+#define PAGE ((uint64_t)4096) /* the machine's pages are multiples of this */
 
-/* A walk goes up, but what a frame has saved lies a little below its begin. */
+/* A walk of a stack goes up, but the values that a frame has saved lie a little below its start. */
 #define BELOW ((uint64_t)64)
 
 static bool begins_in_sandbox; /* atomic */
@@ -23,13 +23,16 @@ void bfc_readable_begin_process(void) {
     bfc_store_relaxed(&begins_in_sandbox, is_in_sandbox());
 }
 
-/* The thread's number, since the first thread, which has the process's, may have ended. */
+/* Returns the calling thread's number, or 0 where a sandbox may kill for the call. The process's
+ * number would not do, since its first thread, which has that number, may have ended. */
 static int thread_to_ask(void) {
     bool may_ask = bfc_load_relaxed(&begins_in_sandbox) || !is_in_sandbox();
     return may_ask ? (int)syscall(SYS_gettid) : 0;
 }
 
-/* Never beyond the page, whose neighbour may be memory that is slow or waits for somebody. */
+/*
+ * Copies nothing beyond the page, since the next page may be slow to read, or may block the reader.
+ */
 bool bfc_readable_fetch(struct bfc_readable *readable, uint64_t address) {
     uint64_t page = address & ~(PAGE - 1);
     uint64_t from = address - page > BELOW ? (address - BELOW) & ~UINT64_C(7) : page;

@@ -1,9 +1,11 @@
 /*
- * Memory that may not be there, may be taken away at any moment, or may be anything at all: copied
- * by the kernel (process_vm_readv of the process's own), so that no address can end the process.
+ * Reads memory that may not be mapped, may be unmapped at any moment, or may contain anything: the
+ * kernel copies it (process_vm_readv of the process's own memory), so that no address can end the
+ * process.
  *
- * Nothing that was found readable is taken to be so later; only copies are looked at. Where a
- * sandbox refuses the call, or may kill for it, nothing is readable. Nothing here allocates.
+ * Only copies are examined, since memory that was readable once may not be so later. Where a
+ * sandbox refuses the call, or may kill the process for it, nothing is readable. Nothing here
+ * allocates.
  */
 #ifndef BFC_INTERPOSE_READABLE_H
 #define BFC_INTERPOSE_READABLE_H
@@ -21,7 +23,7 @@ enum { BFC_READABLE_BYTES = 512 };
  * of a stack. */
 struct bfc_readable {
     uint64_t from, size;
-    int thread; /* the kernel's number of it; 0: nothing can be read; below: not known yet */
+    int thread; /* its number in the kernel; 0: nothing can be read; below 0: not known yet */
     unsigned char bytes[BFC_READABLE_BYTES];
 };
 
@@ -34,7 +36,7 @@ static inline void bfc_readable_begin(struct bfc_readable *readable) {
     readable->from = readable->size = 0;
 }
 
-/* Copies what is around `address`. False: it cannot be read. */
+/* Copies memory around `address`, within its page. False: it cannot be read. */
 bool bfc_readable_fetch(struct bfc_readable *readable, uint64_t address);
 
 /* Copies `size` bytes from `address`. False: they cannot be read. */

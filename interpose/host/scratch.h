@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Zeros; NULL: the host has no memory. */
+/* Returns `size` bytes of zeros. NULL: the host has no memory. */
 static inline void *bfc_scratch_begin(size_t size) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-/* The compiler's start files, which would define it, are left out (meson.build says why). */
+/* The compiler's start files usually define __dso_handle; they are left out (meson.build). */
 void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 void bfc_at_thread_exit(bool *registered, void (*function)(void *)) {
