@@ -2,9 +2,10 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (those before an
- * out of memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines
- * are missing; the rest is valid. docs/bfcstat.md has the keys.
+ * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (the events
+ * before an out of memory), `calls` (all allocations and frees, if --events was given) and `end`.
+ * If the recorder was killed, the last lines are missing; the rest is valid. docs/bfcstat.md has
+ * the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,12 +28,13 @@
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8
 
-/* Large parts are written less often. */
+/* Large lines are written less often than samples. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
 
-/* All events are looked at so often: the ring of 4,096 goes round, and times are no better. */
+/* With --events the ring of 4,096 events is read at this interval, because a busy job soon
+ * overwrites it. The times of events are no more exact than this. */
 #define LOOK_SECONDS 0.01
 
 static volatile sig_atomic_t interrupted;
@@ -42,13 +44,13 @@ struct recording {
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes, next_who;
     struct recorded_who who;
-    uint64_t next_landmark;       /* the first landmark that is not written yet */
-    struct new_events unseen;     /* what is not written yet, of all events */
+    uint64_t next_landmark;       /* number of the first landmark that is not written yet */
+    struct new_events unseen;     /* tells which events are not written yet */
     struct event_order *order;    /* the order in which events are written */
-    bool ordered;                 /* `order` has begun */
-    uint64_t looked_us, looks_us; /* when the last copy but one was made, and the last one */
-    uint64_t created_ns;          /* when the job's clock began */
-    bool events;                  /* write all of them */
+    bool ordered;                 /* `order` has been begun, or could not be */
+    uint64_t looked_us, looks_us; /* times of the last copy but one, and of the last copy */
+    uint64_t created_ns;          /* begin of the job's clock */
+    bool events;                  /* all allocations and frees are written */
     unsigned long samples;
     int failure; /* errno of a write that failed */
 };
@@ -62,7 +64,7 @@ static double seconds_since(uint64_t start_ns) {
     return (double)(bfc_now_ns() - start_ns) / 1e9;
 }
 
-/* Now by the clock of the job's events. */
+/* Returns the time now by the clock of the job's events. */
 static uint64_t job_us(const struct recording *recording) {
     return bfc_subtract_saturating(bfc_wall_clock_ns(), recording->created_ns) / 1000;
 }
@@ -114,7 +116,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_object_end(json);
 }
 
-/* The first landmark that is in no line yet. */
+/* Returns the index of the first landmark that is not written yet. */
 static size_t first_new_landmark(const struct recording *recording, const struct bfc_job *job) {
     size_t first = 0;
     while (first < job->landmark_count && job->landmarks[first].stamp <= recording->next_landmark)
@@ -122,7 +124,8 @@ static size_t first_new_landmark(const struct recording *recording, const struct
     return first;
 }
 
-/* An event's place among all events, by what it says; the number of events: it is not there. */
+/* Returns the index of a landmark among all events; the number of events: it is not there. The
+ * event is found by its content, because landmarks have numbers of their own. */
 static size_t find_event(const struct bfc_job *job, const struct bfc_event *landmark) {
     size_t i = job->event_count;
     while (i > 0 && (job->events[i - 1].what != landmark->what ||
@@ -132,7 +135,8 @@ static size_t find_event(const struct bfc_job *job, const struct bfc_event *land
     return i > 0 ? i - 1 : job->event_count;
 }
 
-/* The events before a failed allocation, and it itself; none where they were overwritten. */
+/* Writes the failure of an allocation and the events before it; no events if they were
+ * overwritten. */
 static void write_events(const struct recording *recording, const struct bfc_job *job,
                          const struct bfc_event *failure, double seconds) {
     size_t at = find_event(job, failure);
@@ -156,7 +160,7 @@ static bool write_failures(const struct recording *recording, const struct bfc_j
     return failures > 0;
 }
 
-/* The letter of an event in lines of calls; 0: it is not in them. */
+/* Returns the letter of an event in lines of calls; 0: these lines leave it out. */
 static char call_kind(enum bfc_event_kind kind) {
     static const char letters[BFC_EVENT_KINDS] = {
         [BFC_EVENT_ALLOCATE] = 'a', [BFC_EVENT_FREE] = 'f',          [BFC_EVENT_GROW] = 'g',
@@ -184,8 +188,8 @@ static void write_ordered(struct recording *recording, size_t count) {
     report_end_calls(&calls, recording->unseen.lost);
 }
 
-/* A thread looks at the clock once in a batch, which it may have begun long ago. An event that was
- * not there at the copy before came after it. */
+/* Returns the event with a better time. A thread reads the clock once for a batch of events, which
+ * it may have begun long ago; but an event that was not in the copy before came after that copy. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;
@@ -195,7 +199,8 @@ static struct bfc_event time_event(const struct recording *recording,
     return timed;
 }
 
-/* All events that are in no line yet. */
+/* Writes the events that are not written yet. Events that do not fit into the order wait for a
+ * later call. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
@@ -243,7 +248,8 @@ static bool read_changes(struct recording *recording, struct bfc_job *job) {
     return true;
 }
 
-/* The calls until the answer, and a little further: what is in use is known from it. */
+/* Writes the calls until shortly after the answer `who`, which shows what is in use then. `before`
+ * is the copy from before the question. */
 static bool write_calls_until(struct recording *recording, const struct bfc_job *before,
                               const struct bfc_who *who) {
     static struct bfc_job job;
@@ -261,7 +267,8 @@ static bool write_calls_until(struct recording *recording, const struct bfc_job 
     return true;
 }
 
-/* Returns whether the calls are written, too. */
+/* Writes which call stacks hold the memory. Returns whether the calls until then are written,
+ * too. */
 static bool write_who(struct recording *recording, const struct bfc_job *job) {
     struct bfc_who who;
     char reason[512];
@@ -328,7 +335,8 @@ static void show_progress(const struct recording *recording, const struct bfc_jo
     fflush(stderr);
 }
 
-/* Until the next sample; all events are looked at meanwhile. False: interrupted. */
+/* Waits until the next sample, and reads events meanwhile if all are written. False:
+ * interrupted. */
 static bool pause_for(struct recording *recording, double seconds, struct bfc_job *next) {
     double until = seconds_since(recording->start_ns) + seconds, left = seconds;
     do {
@@ -343,10 +351,8 @@ static bool pause_for(struct recording *recording, double seconds, struct bfc_jo
     return true;
 }
 
-/*
- * Runs until ^C, until the job ends, for the duration, or until the disk is full. Returns the
- * reason in a word; NULL: the segment was refused.
- */
+/* Samples until ^C, until the job ends, for the duration, or until a write fails. Returns the
+ * reason in a word; NULL: a write failed. */
 static const char *sample_until_end(struct recording *recording, const struct request *request,
                                     struct bfc_job *job) {
     double interval = request->interval > 0 ? request->interval : 0.25;

@@ -1,4 +1,3 @@
-/* Moments of who holds the memory, as lines. */
 #include "tools/bfcstat/record/record_who.h"
 
 #include "base/clock.h"
@@ -6,14 +5,16 @@
 #include "layout/segment.h"
 #include "tools/bfcstat/who/lines.h"
 
-/* A job that is stopped should not stop the recorder for long. */
+/* How long the recorder waits for an answer. A job that is stopped should not stop the recorder for
+ * long. */
 #define WHO_MS 1000
 
 static uint64_t job_us(const struct recorded_who *recorded, uint64_t ns) {
     return bfc_subtract_saturating(ns, recorded->created_ns) / 1000;
 }
 
-/* Threads take numbers of events in batches, so some that come later are lower. */
+/* Writes the sites of new events. Threads draw the numbers of their events in batches, so a later
+ * event may have a lower number; that is why some sites are written again. */
 static void put_taken(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
     uint64_t slack = BFC_EVENTS / 4;
     recorded->next_event =

@@ -1,4 +1,9 @@
-/* Who holds the memory, in a recording: asks the job now and then. One thread. */
+/*
+ * Records which call stacks hold a job's memory: asks the job, and writes its answers as lines of
+ * the recording.
+ *
+ * Thread-safety: none needed; one thread.
+ */
 #ifndef BFC_TOOLS_RECORD_WHO_H
 #define BFC_TOOLS_RECORD_WHO_H
 
@@ -12,15 +17,15 @@
 struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
-    uint64_t created_ns; /* when the job's clock began */
-    bool space;          /* the pools' blocks, too: large */
-    bool events;         /* all of them are recorded: their sites, too */
-    uint64_t next_event; /* those before have theirs */
-    uint64_t sites;      /* so many are written */
+    uint64_t created_ns; /* begin of the job's clock */
+    bool space;          /* the pools' blocks are written, too, which are many */
+    bool events;         /* all events are recorded, and so the sites of the sampled ones */
+    uint64_t next_event; /* the sites of events before this number are written */
+    uint64_t sites;      /* number of sites that are written */
 };
 
-/* Asks the job, with the blocks of its pools. False: `reason`, cut off at `size` bytes, says why.
- */
+/* Asks the job which stacks hold its memory, and for the blocks of its pools. False: `reason`, cut
+ * off at `size` bytes, says why. */
 bool ask_recorded_who(const struct recorded_who *recorded, struct bfc_who *who, char *reason,
                       size_t size);
 
