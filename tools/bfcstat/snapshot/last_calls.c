@@ -1,4 +1,3 @@
-/* The last calls. */
 #include "tools/bfcstat/snapshot/last_calls.h"
 
 #include <stdlib.h>
@@ -55,7 +54,7 @@ void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
     calls_add(calls, later);
 }
 
-/* Half of them at once, oldest first; what they tell of blocks is kept. */
+/* Drops the older half of the calls at once. What these calls say of blocks is kept. */
 static void drop_oldest(struct calls *calls) {
     size_t half = calls->count / 2;
     for (size_t i = 0; i < half; i++)
@@ -66,7 +65,8 @@ static void drop_oldest(struct calls *calls) {
     memmove(calls->list, calls->list + half, calls->count * sizeof *calls->list);
 }
 
-/* Room for twice as many as are kept, so that dropping is rare. */
+/* Makes room for one call more. The list may hold twice CALLS_MOST calls, so that calls are dropped
+ * rarely. False: no memory. */
 static bool call_fits(struct calls *calls) {
     if (calls->count < calls->room)
         return true;

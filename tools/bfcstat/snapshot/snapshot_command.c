@@ -1,4 +1,4 @@
-/* bfcstat snapshot: a job's blocks and last calls, for other viewers. */
+/* bfcstat snapshot: writes a job's blocks and last calls for other viewers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,10 +10,11 @@
 #include "tools/bfcstat/snapshot/write_snapshot.h"
 #include "tools/text/print_text.h"
 
-/* The job lists its blocks: a second for a million. */
+/* How long bfcstat waits for an answer. The job lists its blocks, which takes a second for a
+ * million. */
 #define ANSWER_MS 20000
 
-/* The ring of events holds 4,096. */
+/* The ring of 4,096 events is read at this interval, because a busy job soon overwrites it. */
 #define POLL_NS (10L * 1000 * 1000)
 
 static volatile sig_atomic_t interrupted;
@@ -31,7 +32,7 @@ static int refuse_snapshot(const char *reason) {
 struct target {
     int directory;
     struct bfc_segment_name name;
-    struct bfc_job job; /* its last copy */
+    struct bfc_job job; /* last copy of its segment */
     char reason[512];   /* why something failed */
 };
 
@@ -49,7 +50,7 @@ static bool ask_job(struct target *target, struct bfc_who *who) {
                        sizeof target->reason);
 }
 
-/* Until the time is over, ^C, or the job's end. */
+/* Adds the calls of the job until the time is over, ^C, or the job's end. */
 static void follow_job(struct target *target, struct calls *calls, double seconds) {
     struct sigaction action = {.sa_handler = on_signal};
     uint64_t end = bfc_now_ns() + (uint64_t)(seconds * 1e9);
@@ -62,7 +63,7 @@ static void follow_job(struct target *target, struct calls *calls, double second
     }
 }
 
-/* Until the duration is over; then who holds what. */
+/* Collects the calls until the duration is over, and then asks which stacks hold the memory. */
 static bool collect_calls(struct target *target, double seconds, struct calls *calls,
                           struct bfc_who *who) {
     struct bfc_who before;
@@ -88,7 +89,7 @@ static bool collect_last_calls(struct target *target, struct calls *calls, struc
     return good;
 }
 
-/* The calls, and the blocks at their end. Free both in any case. */
+/* Collects the calls, and the blocks after the last of them. The caller frees both in any case. */
 static bool collect_moment(struct target *target, double seconds, struct calls *calls,
                            struct bfc_who *who) {
     bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)
@@ -114,7 +115,8 @@ static uint64_t count_without_stack(const struct calls *calls) {
     return count;
 }
 
-/* The job keeps the last samples; some calls came after its answer. */
+/* Returns why allocations have no stack: the job keeps the last samples alone, and some calls came
+ * after its answer. */
 static const char *why_without_stack(const struct bfc_who_header *header) {
     if (header->stacks != 2)
         return "allocations without a stack: BFC_STACKS=all takes all";

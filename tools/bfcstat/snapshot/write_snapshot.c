@@ -1,4 +1,3 @@
-/* Snapshots of a job. */
 #include "tools/bfcstat/snapshot/write_snapshot.h"
 
 #include <inttypes.h>
@@ -10,7 +9,7 @@ static const struct bfc_segment_pool *section_of(const struct moment *m, uint64_
     return pool < BFC_SEGMENT_POOLS ? &m->job->pools[pool] : NULL;
 }
 
-/* The device's ordinal; -1: it is not of device memory. */
+/* Returns the ordinal of the pool's device; -1: the pool is not of device memory. */
 static int64_t device_of(const struct moment *m, uint64_t pool) {
     const struct bfc_segment_pool *section = section_of(m, pool);
     bool counts = section && section->state != BFC_POOL_UNUSED && !bfc_pool_is_host(section) &&
@@ -30,8 +29,8 @@ static unsigned count_devices(const struct moment *m) {
 struct writing {
     struct moment *moment;
     struct pickle pickle;
-    uint32_t *noted;             /* by site: its list's number + 1; 0: not written yet */
-    struct bfc_who_mark *living; /* by id */
+    uint32_t *noted; /* for each site: number of its list of frames + 1; 0: not written yet */
+    struct bfc_who_mark *living; /* sampled blocks, sorted by id */
 };
 
 static const char *why_no_stack(const struct moment *m) {
@@ -47,7 +46,7 @@ static void put_line(struct pickle *p, struct pickle_list *frames, const struct 
     snapshot_put_frame(p, frames, line->function ? line->function : name, line->file, line->line);
 }
 
-/* The stack, and outermost the tag. */
+/* Writes the site's stack, with the tag as the outermost frame. */
 static void put_stack(struct writing *w, uint32_t site) {
     struct who_names *names = &w->moment->names;
     const struct bfc_who_site *at = &w->moment->who->sites[site];
@@ -63,7 +62,7 @@ static void put_stack(struct writing *w, uint32_t site) {
     pickle_list_end(&w->pickle, &frames);
 }
 
-/* Each site's list is written once. */
+/* Writes the frames of a site, or refers to them if they are written already. */
 static void put_frames(struct writing *w, uint32_t site) {
     if (w->noted[site]) {
         pickle_again(&w->pickle, w->noted[site] - 1);
@@ -103,7 +102,7 @@ static void put_block(struct writing *w, const struct bfc_who_block *block) {
     pickle_dict_end(&w->pickle);
 }
 
-/* `blocks`: `count` neighbours, with memory behind all of them. */
+/* Writes a segment of `count` adjacent blocks, all of which have memory behind them. */
 static void put_segment(struct writing *w, const struct bfc_who_region *region,
                         const struct bfc_who_block *blocks, size_t count) {
     struct snapshot_segment segment = {.device = (uint32_t)device_of(w->moment, region->pool),
@@ -125,7 +124,8 @@ static void put_segment(struct writing *w, const struct bfc_who_region *region,
     pickle_dict_end(&w->pickle);
 }
 
-/* A region; with pages each range of its addresses that has some. */
+/* Writes a region as a segment. A region with pages becomes a segment for each range of its
+ * addresses that has pages. */
 static void put_region(struct writing *w, struct pickle_list *segments,
                        const struct bfc_who_region *region) {
     const struct bfc_who_block *blocks = w->moment->who->blocks + region->first;
@@ -151,7 +151,7 @@ static void put_segments(struct writing *w) {
     pickle_list_end(&w->pickle, &segments);
 }
 
-/* In PyTorch's words; NULL: it has none for that. */
+/* Returns PyTorch's word for the event; NULL: PyTorch has none. */
 static const char *action_of(const struct moment *m, const struct bfc_event *event) {
     static const char *const actions[BFC_EVENT_KINDS] = {[BFC_EVENT_ALLOCATE] = "alloc",
                                                          [BFC_EVENT_FREE] = "free_requested",
@@ -240,12 +240,12 @@ bool write_pickle(struct moment *moment, FILE *file) {
 
 /* ---- for Perfetto ---- */
 
-/* Below zero, by wrapping around, where calls are missing. */
+/* Counters in bytes. Where calls are missing, a counter may fall below zero, and wraps around. */
 struct counters {
     uint64_t live, reserved;
 };
 
-/* What a call adds. */
+/* Returns what a call adds to the counters. */
 static struct counters change_of(const struct call *call) {
     uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
@@ -259,7 +259,8 @@ static struct counters change_of(const struct call *call) {
     };
 }
 
-/* What there is now, less all that the calls have added. */
+/* Returns the counters before the first call: what they are now, less all that the calls have
+ * added. */
 static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)

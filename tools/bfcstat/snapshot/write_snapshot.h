@@ -11,7 +11,7 @@
 
 struct moment {
     const struct bfc_job *job;
-    const struct bfc_who *who; /* with its blocks */
+    const struct bfc_who *who; /* an answer that lists the blocks */
     const struct calls *calls; /* calls_finish was called for them */
     struct who_names names;
 };
@@ -20,8 +20,8 @@ struct moment {
  * host has no memory. */
 bool write_pickle(struct moment *moment, FILE *file);
 
-/* Chrome's trace events: live and reserved bytes of each device as counters, and failures. Time:
- * microseconds since the job's first allocation. */
+/* Writes Chrome's trace events: live and reserved bytes of each device as counters, and failures.
+ * Times are in microseconds since the job's first allocation. */
 void write_chrome_trace(const struct moment *moment, FILE *file);
 
 #endif
