@@ -1,4 +1,3 @@
-/* Names of frames. */
 #include "tools/bfcstat/who/frame_names.h"
 
 #include <inttypes.h>
@@ -23,7 +22,8 @@ void who_names_end(struct who_names *names) {
     free(names->opened);
 }
 
-/* `object`: its index + 1. */
+/* Returns the path of the object with index `object` - 1, or "" for `object` 0. An object without a
+ * path is the executable. */
 static const char *path_of(const struct who_names *names, uint32_t object) {
     if (object == 0)
         return "";

@@ -1,7 +1,8 @@
 /*
- * What the frames of a job's stacks are called: functions and files, and the library that a site
- * belongs to. Names come from the files that the job has loaded, seen through its own root folder.
- * One thread.
+ * Names the frames of a job's stacks: functions and files, and the library that a site belongs to.
+ * Names come from the files that the job has loaded, opened through its own root folder.
+ *
+ * Thread-safety: none needed; one thread.
  */
 #ifndef BFC_TOOLS_WHO_NAMES_H
 #define BFC_TOOLS_WHO_NAMES_H
@@ -9,48 +10,48 @@
 #include "tools/job/job_who.h"
 #include "tools/symbols/symbols.h"
 
-enum { WHO_LINES = 80, WHO_PLACE = 512 }; /* of a stack at most; bytes of a place's text */
+enum { WHO_LINES = 80, WHO_PLACE = 512 }; /* most lines of a stack; bytes of a place's text */
 
 struct who_names {
     const struct bfc_who *who;
-    int pid;                  /* 0: the job is not looked at, only its files */
-    struct symbols **symbols; /* by object; NULL: not opened yet, or nothing there */
+    int pid; /* 0: files are opened by their paths, not through the job's root folder */
+    struct symbols **symbols; /* for each object; NULL: not opened yet, or without symbols */
     bool *opened;
 };
 
-/* False: no memory. */
+/* False: no memory. who_names_end must be called in either case. */
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid);
 void who_names_end(struct who_names *names);
 
-/* A frame as people read it. Texts live as long as the names. */
+/* A frame as text and numbers for people to read. The texts are valid until who_names_end. */
 struct who_line {
     const char *function; /* NULL: not known */
     const char *file;     /* Python: the source; else the object's path, or "" for none */
     uint64_t line;        /* Python; else 0 */
-    uint64_t place;       /* native: from the function's begin, or the object's, or absolute */
+    uint64_t place;       /* native: offset in the function, or in the object; or an address */
 };
 
-/*
- * The site's stack, innermost first, at most `most`; returns how many. Where Python runs, native
- * frames end at the interpreter, whose own are of no interest.
- */
+/* Stores the site's stack in `lines`, innermost first, at most `most` lines; returns their number.
+ * If Python runs, native frames end at the interpreter, whose own frames are of no interest. */
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
-/* What the thread said that it does; "" if nothing. */
+/* Returns the tag that the thread had set at the site; "" if none. */
 const char *who_tag(const struct who_names *names, const struct bfc_who_site *site);
 
-/* The library, or program, that called CUDA: its path; "" where it is not known. */
+/* Returns the path of the library, or program, that called CUDA; "" if it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Where in the program a site allocates: its innermost line of Python, else its innermost function
- * that does not only hand on. "": not known. Cut off at `size` bytes; returns `text`. */
+/* Writes where in the program a site allocates: its innermost line of Python, else its innermost
+ * function that does not only pass calls on; "" if that is not known. The text is cut off at `size`
+ * bytes; returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
-/* "function (file:line)" and its like; cut off at `size` bytes; returns `text`. */
+/* Writes a line as "function (file:line)" or similar, cut off at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);
 
-/* The same as flame graphs have it, without offsets and ';': "library`function". */
+/* Writes a line as flame graphs need it, "library`function", without offsets and ';', cut off at
+ * `size` bytes; returns `text`. */
 char *who_frame_text(const struct who_line *line, char *text, size_t size);
 
 #endif

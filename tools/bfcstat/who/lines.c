@@ -1,4 +1,3 @@
-/* Lines of call stacks. */
 #include "tools/bfcstat/who/lines.h"
 
 #include <inttypes.h>
@@ -17,7 +16,7 @@ static struct json_writer begin_line(const char *type, FILE *stream) {
 
 /* ---- sites ---- */
 
-/* Twice: as text, and as flame graphs have it. */
+/* Writes a frame twice: as text, and as flame graphs need it. */
 static void put_frame(struct json_writer *json, const struct who_line *line) {
     char text[WHO_PLACE];
     json_array(json, NULL);
@@ -62,7 +61,6 @@ static void put_held(const struct bfc_who_site *site, uint64_t number, bool firs
             site->live_samples);
 }
 
-/* In use, by id. */
 static int by_id(const void *left, const void *right) {
     const struct bfc_who_block *a = *(const struct bfc_who_block *const *)left;
     const struct bfc_who_block *b = *(const struct bfc_who_block *const *)right;
@@ -78,7 +76,8 @@ static size_t list_by_id(const struct bfc_who *who, const struct bfc_who_block *
     return count;
 }
 
-/* Of sampled blocks: where, how large, and by which site; none where the host has no memory. */
+/* Writes the address, the size and the site of each sampled block; none if the host has no
+ * memory. */
 static void put_blocks(const struct bfc_who *who, FILE *stream) {
     const struct bfc_who_block **list = malloc((who->header.blocks + 1) * sizeof *list);
     size_t count = list ? list_by_id(who, list) : 0;

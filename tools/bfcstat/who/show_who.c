@@ -1,4 +1,3 @@
-/* Printing who holds the memory. */
 #include "tools/bfcstat/who/show_who.h"
 
 #include <inttypes.h>
@@ -19,7 +18,7 @@ static const char *stacks_name(const struct bfc_who *who) {
 
 /* ---- text ---- */
 
-/* With a sign where it is a change. */
+/* Writes an amount of bytes, with a sign if it is negative or a change. */
 static char *amount_text(double bytes, bool change, char *text, size_t size) {
     char figure[TEXT_FIGURE - 2];
     bfc_bytes_text((uint64_t)fmin(fabs(bytes), 0x1p63), figure, sizeof figure);
@@ -80,7 +79,8 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
         fputs("    no stack: it could not be walked, or there was no room\n", stream);
 }
 
-/* By more than the standard error may explain, and than blocks that come and go meanwhile. */
+/* Says by how much the estimates differ from the pools' own counters, if that is more than the
+ * standard error and blocks that come and go meanwhile may explain. */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;
@@ -110,7 +110,7 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
 
 enum { GROWING = 3 };
 
-/* The places that have grown most, by more than the figures' error may explain. */
+/* Shows the places that have grown most, if by more than the standard error may explain. */
 static void show_growth(const struct who_sums *sums, FILE *stream) {
     char rate[TEXT_FIGURE], shown[LINE_TEXT];
     for (size_t i = 0; i < sums->place_count && i < GROWING; i++) {
@@ -123,7 +123,7 @@ static void show_growth(const struct who_sums *sums, FILE *stream) {
     }
 }
 
-/* Whether a table of sites shows it: what is in use, or has changed. */
+/* Whether the list of sites shows the sum, because it is in use or has changed. */
 static bool is_shown(const struct who_sum *sum) {
     return fabs(sum->bytes) >= 1;
 }
@@ -153,7 +153,7 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
 
 /* ---- JSON ---- */
 
-/* A figure of bytes or blocks: the fraction of an estimate says nothing. */
+/* Writes an estimate of bytes or blocks without its fraction, which means nothing. */
 static void show_whole(struct json_writer *writer, const char *key, double figure) {
     json_signed(writer, key, llround(fmin(figure, 0x1p62)));
 }

@@ -1,4 +1,3 @@
-/* Adding sites up. */
 #include "tools/bfcstat/who/sums.h"
 
 #include <math.h>
@@ -24,11 +23,12 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
                             .samples = site->live_samples};
 }
 
-/* A site keeps its place in the table for as long as the job lives. */
+/* Subtracts an earlier state of the sum's site. A site keeps its index for as long as the job
+ * lives, so both are found by it. */
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
-    sum->variance += before->live_variance; /* at most: a block that stays adds none */
+    sum->variance += before->live_variance; /* an upper bound: blocks that stay add none */
     sum->allocated_bytes -= before->bytes;
     sum->allocated_blocks -= before->blocks;
     sum->samples = sum->site->samples - before->samples;
