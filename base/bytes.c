@@ -1,4 +1,4 @@
-/* Numbers of bytes in binary units: printing and parsing. */
+/* Prints and parses numbers of bytes in binary units. */
 #include "base/bytes.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size) {
     return text;
 }
 
-/* 0: it is none. */
+/* Returns the unit's power of two; 0: the character is no unit. */
 static unsigned shift_of_unit(char unit) {
     switch (unit) {
     case 'K':
@@ -38,7 +38,8 @@ static unsigned shift_of_unit(char unit) {
     }
 }
 
-/* What follows the number: nothing, or a unit, after a blank at most. False: anything else. */
+/* Parses what follows a number: an optional unit, after one blank at most. False: the text is
+ * anything else. */
 static bool read_unit(const char *text, unsigned *shift) {
     text += text[0] == ' ' && text[1] != '\0';
     *shift = shift_of_unit(*text);
@@ -52,8 +53,9 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* A fraction of 1 << shift, of the digits from `first` to before `end`, rounded down: from the last
- * digit to the first, since every step then rounds what all the digits behind it come to. */
+/* Returns a fraction of 1 << `shift`, rounded down. Its decimal digits lie from `first` to before
+ * `end`. The loop starts with the last digit, because then rounding down at each step gives the
+ * same as rounding once at the end. */
 static uint64_t bytes_of_fraction(const char *first, const char *end, unsigned shift) {
     uint64_t bytes = 0;
     while (end > first)

@@ -8,21 +8,20 @@
 
 #define BFC_BYTES_TEXT 24u /* bytes that suffice for the text below */
 
-/*
- * "512 B", "1.50 KiB", "139 GiB": three significant digits, binary units. Cuts off at `size` bytes,
- * the NUL among them; returns `text`. Thread-safe.
- */
+/* Writes a number of bytes with three significant digits and a binary unit, as "512 B", "1.50 KiB"
+ * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */
 char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
-/* The same as an argument of a call, valid until the block around it ends. */
+/* As bfc_bytes_text, into an array that is valid until the block around the call ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
 
 /*
- * Parses a size as all our options and variables take it: decimal digits, then at most one of K, M,
- * G and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes, then B or iB, which change nothing:
- * 2G, 2gb, 2GiB. A blank may stand before the unit, as in what bfcstat prints, and with a unit the
- * number may have a fraction (2.5G), rounded down to bytes. No sign. False, and `bytes` is
- * unchanged: it is anything else, or above `most`. Does not touch errno. Thread-safe.
+ * Parses a size as all options and variables take it: decimal digits, then at most one of K, M, G
+ * and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes, then B or iB, which change nothing:
+ * 2G, 2gb, 2GiB. A blank may stand before the unit, as in what bfcstat prints. A number with a unit
+ * may have a fraction (2.5G), which is rounded down to bytes. A sign is not accepted. False: the
+ * text is anything else, or the size is above `most`; then `*bytes` is unchanged. Does not touch
+ * errno. Thread-safe.
  */
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
 

@@ -8,27 +8,28 @@
 
 #define BFC_NS_PER_SECOND UINT64_C(1000000000)
 
-/* A clock that cannot be read stands still. */
+/* Returns a clock's time in nanoseconds; 0: the clock cannot be read. */
 static inline uint64_t bfc_read_clock(clockid_t clock) {
     struct timespec time = {0};
     clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * BFC_NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
-/* The monotonic clock, for durations. */
+/* Returns the time of the monotonic clock, for durations. */
 static inline uint64_t bfc_now_ns(void) {
     return bfc_read_clock(CLOCK_MONOTONIC);
 }
 
-/* The kernel's own monotonic clock, whatever stands before the C library's (libfaketime): for times
- * that processes compare, and for waits that a program's clock must not end. */
+/* Returns the time of the kernel's own monotonic clock, even if another library replaces the C
+ * library's clock functions (libfaketime). For times that processes compare, and for waits that a
+ * program's clock must not end. */
 uint64_t bfc_kernel_now_ns(void);
 
 static inline double bfc_now_seconds(void) {
     return (double)bfc_now_ns() / (double)BFC_NS_PER_SECOND;
 }
 
-/* The time of day, for other processes and people. */
+/* Returns the time of day, for other processes and for people. */
 static inline uint64_t bfc_wall_clock_ns(void) {
     return bfc_read_clock(CLOCK_REALTIME);
 }
@@ -38,33 +39,32 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
                              .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
 }
 
-/*
- * Sleeps at least this long, even if a signal handler runs meanwhile or a clock is wrong; not a
- * cancellation point.
- */
+/* Sleeps for at least `ns` nanoseconds, even if a signal handler runs meanwhile or a program's
+ * clock is wrong. It is no cancellation point, and keeps errno. */
 void bfc_nap(long ns);
 
 /*
- * Between two tries of what another thread is about to let happen: yields, and after some tries
- * sleeps, since a thread with a real-time priority yields to no lower one.
+ * Call this between two tries of something that another thread will soon make possible. Yields, and
+ * after some tries sleeps, because a thread with a real-time priority never yields to one of a
+ * lower priority. `*tries` is 0 at first.
  */
 void bfc_back_off(unsigned *tries);
 
 /*
- * Waits until `is_over(argument)` returns true, and calls it once at least. True: it did. False:
- * `limit_ns` nanoseconds of the kernel's clock passed first. Between two calls the thread sleeps an
- * eighth of the time that it has waited so far, but no less than 20 and no more than 200 µs. For
- * callers that hold no lock which the awaited thread may want, and never under the pool's lock.
+ * Calls `is_over(argument)` until it returns true, at least once. False: `limit_ns` nanoseconds of
+ * the kernel's clock passed first. Between two calls the thread sleeps for an eighth of the time
+ * that it has waited so far, but no less than 20 and no more than 200 µs. The caller must hold no
+ * lock that the awaited thread may need, and never the pool's lock.
  */
 bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
 
-/* The same until an atomic counter is 0. */
+/* As bfc_await, until an atomic counter is 0. */
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*
- * A bounded wait, for loops that do more than ask. It ends by the clock or by the number of naps,
- * since a program's clock may stand still (libfaketime). Each nap takes at least `nap_ns`, so by
- * count it never ends earlier.
+ * A bounded wait, for loops that do more than check a condition. It ends at a time, or after a
+ * number of naps, because a program's clock may stand still (libfaketime). Each nap takes at least
+ * `nap_ns`, so the count never ends the wait before that time.
  */
 struct bfc_bounded_wait {
     uint64_t until_ns, naps;

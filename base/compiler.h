@@ -5,16 +5,15 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For the rare path of a hot function: it is not inlined there. */
+/* Keeps the rare path of a hot function from being inlined into that function. */
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* Argument number `text` is a printf format; its arguments begin at number `first`. */
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
-/*
- * A thread-local variable that is reached without a call; only for a library loaded at the start.
- */
+/* Makes a thread-local variable reachable without a call. This works only in a library that is
+ * loaded when the program starts. */
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 /*
@@ -28,7 +27,7 @@
  * that runtime is ready. */
 #define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* A symbol that the linker may have to leave out; its address is NULL then. */
+/* Declares a symbol that may be missing when the program is linked; its address is NULL then. */
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
 #endif

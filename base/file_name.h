@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* What follows the last slash; all of a path without one. Points into `path`. Thread-safe. */
+/* Returns a pointer into `path`, behind its last slash; `path` itself if it has no slash.
+ * Thread-safe. */
 static inline const char *bfc_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;

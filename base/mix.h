@@ -1,7 +1,5 @@
-/*
- * Mixing words for hashes and made-up numbers: the finaliser of splitmix64 (G. L. Steele and
- * others, 2014). Not for secrets. Pure; thread-safe.
- */
+/* Mixes words for hashes and pseudo-random numbers, by the finaliser of splitmix64 (G. L. Steele
+ * and others, 2014). Not for secrets. All functions are pure and thread-safe. */
 #ifndef BFC_BASE_MIX_H
 #define BFC_BASE_MIX_H
 
@@ -9,14 +7,16 @@
 
 #define BFC_MIX_STEP UINT64_C(0x9e3779b97f4a7c15)
 
-/* Each bit of the result depends on all of x; different words stay different. 0 stays 0. */
+/* Returns a word of which each bit depends on all bits of x. Different words have different
+ * results, and 0 stays 0. */
 static inline uint64_t bfc_mix(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
 
-/* The hash of what `hash` is of, and the word behind it. */
+/* Returns the hash of a sequence of words, from the hash of all words before the last one, and the
+ * last one. */
 static inline uint64_t bfc_mix_join(uint64_t hash, uint64_t word) {
     return bfc_mix((hash ^ word) + BFC_MIX_STEP) + hash * 3;
 }

@@ -12,12 +12,12 @@ static inline uint64_t bfc_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* UINT64_MAX if the sum is larger. */
+/* Returns the sum; UINT64_MAX if the sum is larger. */
 static inline uint64_t bfc_add_saturating(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* 0 if the difference is negative. */
+/* Returns the difference; 0 if the difference is negative. */
 static inline uint64_t bfc_subtract_saturating(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }

@@ -1,4 +1,4 @@
-/* Descriptors above the standard ones, and writing. */
+/* Opens files at descriptors above the standard ones, and writes to them. */
 #include "base/open_file.h"
 
 #include <errno.h>

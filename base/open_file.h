@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * openat(2) and open(2), close-on-exec, never with a descriptor below 3: if the program has closed
- * a standard stream and writes to it meanwhile, the write fails as without us. Returns -1 with
- * errno set on failure.
+ * As openat(2) and open(2), but close-on-exec, and never with a descriptor below 3. So a program
+ * that has closed a standard stream and still writes to it never writes into our file: its write
+ * fails, as it does without us. Return -1 with errno set on failure.
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);
@@ -17,7 +17,7 @@ int bfc_open(const char *path, int flags, mode_t mode);
  * Returns -1 with errno set on failure. */
 int bfc_open_above(int file);
 
-/* write(2) until all of it is written. False: it is not, for the reason in errno. */
+/* Calls write(2) until all bytes are written. False: errno says why some bytes are not. */
 bool bfc_write_all(int file, const void *bytes, size_t size);
 
 DIR *bfc_open_folder_at(int directory, const char *path);

@@ -1,4 +1,4 @@
-/* Shares as people read them. */
+/* Prints shares for people. */
 #include "base/share.h"
 
 #include <stdio.h>

@@ -7,9 +7,10 @@
 #define BFC_SHARE_TEXT 16u /* bytes that suffice for the text below */
 
 /*
- * "99.8 %" of 0.998. What is not quite nothing, or not quite all, is not rounded to it: "<0.1 %",
- * ">99.9 %". Below 0, where there is nothing to share out: "-". Cuts off at `size` bytes, the NUL
- * among them; returns `text`. Thread-safe.
+ * Writes a share as a percentage: "99.8 %" for 0.998. A share between 0 and 1 is never rounded to
+ * nothing or to all, but written as "<0.1 %" or ">99.9 %". A negative share means that there is
+ * nothing to share out, and is written as "-". Writes at most `size` bytes, with the NUL; returns
+ * `text`. Thread-safe.
  */
 char *bfc_share_text(double share, char *text, size_t size);
 

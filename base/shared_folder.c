@@ -1,7 +1,5 @@
-/*
- * Which files in /dev/shm may be trusted. System calls by number: the functions of glibc that make
- * them have been symbols of their own only since glibc 2.33.
- */
+/* Tells which files in /dev/shm may be trusted. The file makes system calls by their numbers,
+ * because the functions of glibc for them are symbols of their own only since glibc 2.33. */
 #include "base/shared_folder.h"
 
 #include <fcntl.h>

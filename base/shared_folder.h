@@ -8,14 +8,15 @@
 
 #define BFC_SHARED_FOLDER "/dev/shm"
 
-/* This process's pid namespace (inode number); 0 when unknown. */
+/* Returns the inode number of this process's pid namespace; 0: unknown. */
 uint64_t bfc_pid_namespace(void);
 
-/* fstat and lstat, for binaries that older C libraries load too. False with errno set. */
+/* As fstat, and as lstat for a name in a directory, but also in binaries that older C libraries
+ * load. False, with errno set, on failure. */
 bool bfc_file_status(int file, struct stat *status);
 bool bfc_file_status_at(int directory, const char *name, struct stat *status);
 
-/* Whether an open file is a regular file of this user that nobody else may read or write. */
+/* Is the open file a regular file of this user, which nobody else may read or write? */
 bool bfc_file_is_private(int file);
 
 #endif

@@ -1,4 +1,4 @@
-/* A number that tells the process's threads apart, at the cost of an addition. */
+/* Identifies the threads of a process by numbers that cost one addition each. */
 #ifndef BFC_BASE_THREAD_IDENTITY_H
 #define BFC_BASE_THREAD_IDENTITY_H
 
@@ -6,9 +6,10 @@
 
 #include "base/compiler.h"
 
-extern __thread char bfc_thread_mark INITIAL_EXEC HIDDEN; /* for the function below */
+extern __thread char bfc_thread_mark INITIAL_EXEC HIDDEN; /* its address is the thread's number */
 
-/* The calling thread's number, which is never 0. A later thread may get that of an ended one. */
+/* Returns the calling thread's number, which is never 0. A later thread may get the number of one
+ * that has ended. */
 static inline uintptr_t bfc_thread_identity(void) {
     return (uintptr_t)&bfc_thread_mark;
 }

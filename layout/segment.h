@@ -1,11 +1,12 @@
 /*
  * The shared-memory segment that a job publishes: its layout, for the job and for readers alike.
  *
- * One segment a process, made at the first CUDA allocation that is seen, mode 0600, in POSIX shared
- * memory under the name that BFC_SEGMENT_NAME_FORMAT gives. The job alone writes, except for the
- * request words; a reader must treat each value as untrusted: the header's sizes and counts are
- * compared with the constants below before anything else is read. docs/internals/segment.md is the
- * specification in words.
+ * Each process has one segment, in POSIX shared memory under the name that BFC_SEGMENT_NAME_FORMAT
+ * gives, with mode 0600. It is made at the first CUDA allocation that is seen. Only the job writes
+ * to it, except for the request words and what other jobs write for waiters. A
+ * reader must treat each value as untrusted, and compares the header's sizes and counts with the
+ * constants below before it reads anything else.
+ * docs/internals/segment.md is the specification in words.
  *
  *   offset 0                       struct bfc_segment_header
  *   BFC_SEGMENT_POOLS_OFFSET       struct bfc_segment_pool [BFC_SEGMENT_POOLS]
@@ -19,9 +20,9 @@
  * itself.
  *
  * Liveness: `owner` is a robust futex held by the job's helper thread for as long as the process
- * lives; the kernel sets FUTEX_OWNER_DIED in it when the process ends, however it ends. If there is
- * no helper thread it is 0; then the pid and its start time tell (only in the same pid namespace)
- * whether the process lives.
+ * lives; the kernel sets FUTEX_OWNER_DIED in it when the process ends, however it ends. Without a
+ * helper thread `owner` is 0; then the pid and the start time show whether the process lives, but
+ * only in the same pid namespace.
  */
 #ifndef BFC_LAYOUT_SEGMENT_H
 #define BFC_LAYOUT_SEGMENT_H
@@ -38,7 +39,8 @@
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
 #define BFC_SEGMENT_NAME_PREFIX "bfcpreload."
 
-/* Files that a job writes beside its segment when a reader asks: what it is; then as above. */
+/* Names of files that a job writes beside its segment when a reader asks: the kind of the file, and
+ * then the numbers of BFC_SEGMENT_NAME_FORMAT. */
 #define BFC_ANSWER_NAME_FORMAT "bfcpreload-%s.%u.%lu.%d"
 #define BFC_WHO_ANSWER "who"   /* layout/who.h */
 #define BFC_PLAN_ANSWER "plan" /* plan files (layout/plan.h), one after the other */
@@ -51,7 +53,7 @@ enum bfc_pool_state {
     BFC_POOL_ENDED = 2, /* its context has ended; the counters stay as they were */
 };
 
-/* What the blocks of a pool are. */
+/* The kind of memory that a pool's blocks are. */
 enum bfc_memory {
     BFC_MEMORY_DEVICE = 0,
     BFC_MEMORY_HOST = 1, /* host memory that the device reaches (BFC_SPILL) */
@@ -102,7 +104,7 @@ enum bfc_bypass_kind {
 #define BFC_LANES 8u
 
 struct bfc_lane {
-    uint64_t host_waits; /* for the context, made for frees */
+    uint64_t host_waits; /* waits for the context that were made for frees */
     uint64_t sizes[BFC_SIZE_BINS];
 };
 
@@ -130,39 +132,38 @@ static inline unsigned bfc_latency_bin(uint64_t ns) {
     return bin < BFC_LATENCY_BINS ? bin : BFC_LATENCY_BINS - 1;
 }
 
-/* The shortest latency of a bin, in nanoseconds. */
+/* Returns the shortest latency of a bin, in nanoseconds. */
 static inline uint64_t bfc_latency_bin_start(unsigned bin) {
     return bin < 4 ? bin : (uint64_t)(4 + bin % 4) << (bin / 4 - 1);
 }
 
 /* ---- last resorts ---- */
 
-/*
- * What is tried, in this order, before an allocation is told that there is no memory. The first is
- * the pool's own business, and counted in its counters (pool/stats.h).
- */
+/* The last resorts, in the order in which an allocation tries them before it fails. The first is a
+ * part of the pool, and counted in the pool's counters (pool/stats.h). */
 enum bfc_rung {
     BFC_RUNG_POOL,     /* its own pool: waits for fences, gives idle regions back */
     BFC_RUNG_CONTEXTS, /* the process's other contexts on the device */
     BFC_RUNG_JOBS,     /* what other jobs cache */
     BFC_RUNG_WAIT,     /* BFC_WAIT: what other jobs use */
     BFC_RUNG_SPILL,    /* BFC_SPILL: host memory */
-    BFC_RUNGS = 8,     /* with room for more */
+    BFC_RUNGS = 8,     /* the size of arrays, with room for more */
 };
 
 struct bfc_rung_counts {
-    uint64_t climbed; /* times that it was tried */
-    uint64_t saved;   /* of those, the allocation got its memory by it */
-    uint64_t ns;      /* spent on it */
+    uint64_t climbed; /* how often allocations tried this last resort */
+    uint64_t saved;   /* how often this last resort got an allocation its memory */
+    uint64_t ns;      /* nanoseconds spent on this last resort */
 };
 
 /* ---- who waits ---- */
 
 /*
- * A thread that waits for memory which other jobs use (BFC_WAIT). Those of one device, in whichever
- * jobs of the user, are one queue, in the order of `since_ns`. A waiter that has not looked for
- * BFC_WAITER_LOST_NS (it is stopped) is passed over. Who frees, or leaves the queue, adds 1 to
- * `wake` and wakes that futex. All times are the kernel's CLOCK_MONOTONIC.
+ * A thread that waits for memory which other jobs use (BFC_WAIT). The waiters for one device, in
+ * all jobs of the user, form one queue, in the order of `since_ns`. A waiter that has not looked
+ * for BFC_WAITER_LOST_NS is stopped, and the others pass it over. A thread that frees memory, or
+ * leaves the queue, adds 1 to `wake` and wakes that futex. All times are the kernel's
+ * CLOCK_MONOTONIC.
  */
 #define BFC_WAITERS 8u
 #define BFC_WAITER_LOST_NS UINT64_C(2000000000)
@@ -170,25 +171,25 @@ struct bfc_rung_counts {
 struct bfc_waiter {
     uint64_t bytes; /* asked for; 0: nobody waits here */
     uint64_t since_ns;
-    uint64_t seen_ns; /* when it last looked */
+    uint64_t seen_ns; /* when the waiter last looked */
     uint32_t wake;
     uint32_t pool;     /* index of its section */
-    uint32_t position; /* in the queue when it last looked, from 1 */
+    uint32_t position; /* place in the queue when the waiter last looked, from 1 */
     /* By how much the driver rounds up what its process has reserved on the device, in 4 KiB. */
     uint32_t rounded_4k;
 };
 
 /*
- * What somebody in another job waits for, which this job may free: a waiter whose turn it is writes
- * it into each of the job's sections on the device, moves it on, and wakes the helper thread as for
- * a request.
+ * The memory that the first waiter of the queue, in another job, hopes for, and that this job may
+ * free. The waiter writes it into each section of this job on the device, renews it, and wakes the
+ * helper thread as for a request.
  */
 struct bfc_awaited {
-    uint64_t until_ns; /* it holds until then; 0: nobody waits */
-    uint64_t turn_ns;  /* when that waiter's turn came */
+    uint64_t until_ns; /* when it expires; 0: nobody waits */
+    uint64_t turn_ns;  /* when the waiter became the first */
     uint64_t bytes;    /* asked for */
-    /* That this job would have to give, if all others gave what they only cache: then the waiter
-     * could be served. All ones: nothing. */
+    /* Bytes that this job would have to give, if all other jobs gave what they only cache, for the
+     * waiter to be served. All ones: this job gives nothing. */
     uint64_t from_here;
 };
 
@@ -211,12 +212,12 @@ struct bfc_segment_pages {
     uint64_t looked_ns; /* CLOCK_REALTIME; 0: never. When the map is refreshed */
 };
 
-/* Bytes of pages that there are. */
+/* Returns the bytes of all pages that exist. */
 static inline uint64_t bfc_pages_backed(const struct bfc_segment_pages *pages) {
     return pages->created > pages->released ? pages->created - pages->released : 0;
 }
 
-/* Bytes that were mapped more than once. */
+/* Returns how many bytes were mapped again, after their first time. */
 static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
     return pages->mapped > pages->created ? pages->mapped - pages->created : 0;
 }
@@ -224,8 +225,7 @@ static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
 /*
  * Fragmentation, measured when the map is refreshed: how much of the ready memory lies in free
  * blocks too small for the largest allocation among the last BFC_EVENTS events. Each word is right
- * by itself. Where there was no allocation among them, what was measured for earlier ones stays the
- * size asked about.
+ * by itself. If there was no allocation among them, `request` stays as it was.
  */
 struct bfc_segment_fit {
     uint64_t request;   /* bytes of that allocation; 0: not measured yet */
@@ -243,23 +243,23 @@ enum bfc_plan_source {
  * allocation is followed, unplanned or missed.
  */
 struct bfc_segment_plan {
-    uint64_t source;      /* enum bfc_plan_source; all else is of the last plan, or 0 */
-    uint64_t prefix;      /* a count: its allocations before the first period, on this device */
-    uint64_t period;      /* and in one; 0: it holds a whole run */
-    uint64_t periods;     /* a count: that were gone through */
-    uint64_t bound;       /* bytes: no plan for the device needs less */
-    uint64_t peak;        /* bytes: what this one needs */
-    uint64_t memory;      /* bytes that are reserved for it now; 0: none */
-    uint64_t followed;    /* a count: served at their planned addresses */
-    uint64_t unplanned;   /* a count: foreseen without an address, since they live too long */
-    uint64_t missed;      /* a count: all others... */
-    uint64_t busy;        /* ...of them, those whose place was not free */
-    uint64_t resumed;     /* a count: the job left out a part of the plan, or came back to it */
-    uint64_t lost;        /* a count: the plan was given up until its period begins again */
-    uint64_t divergence;  /* number of the planned allocation, from 0, instead of which another
-                             came last */
-    uint64_t expected;    /* bytes of the planned one, rounded */
-    uint64_t came;        /* bytes of the one that came, rounded; 0: there was none */
+    uint64_t source; /* enum bfc_plan_source; all else is of the last plan, or 0 */
+    uint64_t prefix; /* a count: planned allocations before the first period, on this device */
+    uint64_t period; /* a count: planned allocations in one period; 0: the plan holds a whole run */
+    uint64_t periods;    /* a count: periods that the job has gone through */
+    uint64_t bound;      /* bytes: no plan for the device needs less */
+    uint64_t peak;       /* bytes that this plan needs */
+    uint64_t memory;     /* bytes that are reserved for the plan now; 0: none */
+    uint64_t followed;   /* a count: served at their planned addresses */
+    uint64_t unplanned;  /* a count: in the plan without an address, since they live too long */
+    uint64_t missed;     /* a count: all other allocations */
+    uint64_t busy;       /* a count: missed allocations whose planned place was not free */
+    uint64_t resumed;    /* a count: the job left out a part of the plan, or came back to it */
+    uint64_t lost;       /* a count: the plan was given up until its period begins again */
+    uint64_t divergence; /* number, from 0, of the planned allocation in place of which another came
+                            last */
+    uint64_t expected;   /* bytes of that planned allocation, rounded */
+    uint64_t came;       /* bytes of the allocation that came instead, rounded; 0: none came */
     uint64_t diverged_ns; /* CLOCK_REALTIME */
     uint64_t before;      /* bytes that the pool alone had reserved when it first asked for memory
                              for a plan that was made in the job; 0: it never did */
@@ -268,7 +268,7 @@ struct bfc_segment_plan {
 struct bfc_segment_pool {
     uint64_t state;          /* enum bfc_pool_state */
     uint64_t memory;         /* enum bfc_memory */
-    int64_t device;          /* ordinal, as the process numbers its devices */
+    int64_t device;          /* ordinal of the device, as the process numbers its devices */
     uint64_t context_id;     /* cuCtxGetId's, or a number of ours where the driver lacks it */
     uint64_t device_total;   /* bytes; of host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* 0: of host memory */
@@ -276,8 +276,8 @@ struct bfc_segment_pool {
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
-    /* What the program's calls cost at the driver. */
-    uint64_t host_waits; /* for the context, made for frees; add the counts of the lanes */
+    uint64_t host_waits; /* waits for the context that were made for frees; add the counts of the
+                            lanes */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
     struct bfc_rung_counts rungs[BFC_RUNGS]; /* that of BFC_RUNG_POOL stays 0 */
@@ -291,7 +291,7 @@ struct bfc_segment_pool {
     struct bfc_awaited awaited; /* other jobs write it */
 };
 
-/* All waits for the context that were made for frees. */
+/* Returns how many waits for the context were made for frees. */
 static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
     uint64_t waits = section->host_waits;
     for (unsigned lane = 0; lane < BFC_LANES; lane++)
@@ -304,10 +304,10 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
 /*
  * The map: one row for each region, each pool's in address order. The helper thread refreshes it
  * when a reader requests that (refresh_asked), never otherwise. `sequence` is odd while it is
- * written. A cell covers the same number of bytes as the others of its row, but for the last one:
- * `cell_bytes`. Its high nibble is the share in use, its low one the share that is pending or
- * deferred, in fifteenths, rounded up; the rest is ready. BFC_MAP_BARE: there is no page behind any
- * of it. With pages a row ends where the last page does.
+ * written. Each cell of a row covers `cell_bytes` bytes, and the last cell the rest of the row. The
+ * high nibble of a cell is the share in use, its low nibble the share that is pending or deferred,
+ * in fifteenths, rounded up; the rest is ready. BFC_MAP_BARE: no page is behind any byte of the
+ * cell. With pages, a row ends where the region's last page ends.
  */
 #define BFC_MAP_ROWS 256u
 #define BFC_MAP_CELLS 128u
@@ -355,14 +355,15 @@ enum bfc_event_kind {
     BFC_EVENT_INVALID_FREE, /* double or interior: address */
     BFC_EVENT_BEGIN,        /* a pool began, with its context */
     BFC_EVENT_END,          /* a pool ended, with its context */
-    /* An allocation was saved by a last resort, or had waited: address: nanoseconds that it took;
-       bytes: asked for. */
+    /* A last resort served an allocation, or the allocation had waited; address: nanoseconds that
+     * it took; bytes: asked for. */
     BFC_EVENT_SAVED_CONTEXTS,
     BFC_EVENT_SAVED_JOBS,
     BFC_EVENT_WAITED,
     BFC_EVENT_SPILLED,
     BFC_EVENT_PLAN_FOLLOWED, /* memory was taken for a plan: address, bytes */
-    BFC_EVENT_PLAN_LOST, /* what came is not in the plan any more; bytes: of the last, rounded */
+    BFC_EVENT_PLAN_LOST, /* the allocations do not follow the plan any more; bytes: of the last one,
+                            rounded */
     BFC_EVENT_KINDS = 64,
 };
 
@@ -389,15 +390,15 @@ static inline uint64_t bfc_event_us(uint64_t what) {
 /* ---- the header ---- */
 
 struct bfc_segment_header {
-    uint64_t magic; /* written last, when all of the constant part is there */
+    uint64_t magic; /* written last, after the constant part of the header */
     uint32_t version;
     uint32_t header_size; /* sizeof(struct bfc_segment_header) */
     uint64_t total_size;  /* bytes, of the whole segment */
     uint32_t pool_size;   /* sizeof(struct bfc_segment_pool) */
     uint32_t pool_count;  /* BFC_SEGMENT_POOLS */
 
-    /* Who. */
-    int32_t pid; /* in its own pid namespace */
+    /* Identity of the job. */
+    int32_t pid; /* process id in the job's own pid namespace */
     uint32_t uid;
     uint64_t pid_namespace; /* inode number */
     uint64_t start_time;    /* of the process: clock ticks after boot, field 22 of /proc/PID/stat */
@@ -434,7 +435,8 @@ struct bfc_segment_header {
     uint64_t next_landmark;
 
     /* Process-wide counters. */
-    /* Of pools whose section was given to a later context; add the counts of the sections. */
+    /* Counts of pools whose sections were given to later contexts; add the counts of the
+     * sections. */
     uint64_t pooled_allocations;
     uint64_t pooled_frees;
     uint64_t forwarded_allocations[BFC_FORWARD_REASONS];
@@ -442,10 +444,11 @@ struct bfc_segment_header {
     uint64_t bypassed_calls[BFC_BYPASS_KINDS];
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
     struct bfc_waiter waiters[BFC_WAITERS];
-    /* A reader adds 1, and then asks as for the map, to have layout/who.h's file written; the job
-     * sets who_written to that number when it is, or there is none to write. Who adds 1 to
-     * blocks_asked before has the blocks written too. The same for the plans that the job's
-     * contexts follow, or followed last. */
+    /* A reader that wants the file of layout/who.h adds 1 to who_asked, and then makes a request as
+     * for the map. The job sets who_written to that number when the file is written, or when there
+     * is none to write. A reader that wants the blocks in it adds 1 to blocks_asked before.
+     * plan_asked and plan_written serve in the same way for the plans that the job's contexts
+     * follow, or followed last. */
     uint32_t who_asked;
     uint32_t who_written;
     uint32_t plan_asked;
@@ -465,7 +468,7 @@ struct bfc_segment_header {
 #define BFC_SEGMENT_SIZE                                                                           \
     (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
-/* Of a segment that is mapped as a whole. */
+/* Returns the sections of a segment that is mapped as a whole. */
 static inline const struct bfc_segment_pool *
 bfc_segment_sections_of(const struct bfc_segment_header *header) {
     return (const struct bfc_segment_pool *)(const void *)((const char *)header +

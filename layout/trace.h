@@ -1,14 +1,14 @@
 /*
- * The trace file: what a recording job writes and bfcplan and bfcreplay read.
+ * The trace file: a recording job writes it, and bfcplan and bfcreplay read it.
  *
- * A header, then blocks until the end of the file. A block is a small head and its payload: records
- * one after another, as they are or as one zstd frame. Another kind of block tells of call stacks:
- * what the tables of layout/who.h have more than at the last such block, which stands before the
- * first record that refers to it. A reader leaves out blocks of kinds that it does not know. A
- * recorder fills a block in memory, compresses it and appends it with one write, so a full disk or
- * a killed job loses at most whole blocks at the end. A reader accepts a file that ends in the
- * middle of a block, or in zeros where one should begin, and reports that the tail is missing;
- * damage before the tail is an error.
+ * The file consists of a header, and then of blocks until its end. A block is a small head and its
+ * payload: records one after another, as they are or as one zstd frame. A block of another kind
+ * holds call stacks: the rows that the tables of layout/who.h have gained since the last such
+ * block. It stands before the first record that refers to it. A reader skips blocks of kinds that
+ * it does not know. A recorder fills a block in memory, compresses it and appends it with one
+ * write, so a full disk or a killed job loses at most whole blocks at the end. A reader accepts a
+ * file that ends in the middle of a block, or in zeros where one should begin, and reports that the
+ * tail is missing; damage before the tail is an error.
  *
  * Numbers are in the byte order of the machine that wrote the file. Any change raises the version.
  */
@@ -20,13 +20,13 @@
 
 #define BFC_TRACE_MAGIC "BFCTRAC"
 #define BFC_TRACE_VERSION 3
-/* Readers take this one too: its records have no `memory`, but zero there; until 2 all blocks are
- * of records. */
+/* Readers accept this version too: its records have zero in place of `memory`. Up to version 2, all
+ * blocks are of records. */
 #define BFC_TRACE_OLDEST_VERSION 1
 #define BFC_TRACE_BYTE_ORDER 0x01020304u
 #define BFC_TRACE_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" on a little-endian machine */
-#define BFC_TRACE_MOST_RECORDS 65536u     /* in a block */
-#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes */
+#define BFC_TRACE_MOST_RECORDS 65536u     /* records in one block, at most */
+#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes of stacks in one block, at most */
 #define BFC_TRACE_WEIGHT_UNIT (1.0 / (1 << 20))
 
 struct bfc_trace_header {
@@ -34,7 +34,7 @@ struct bfc_trace_header {
     uint32_t version;
     uint32_t byte_order;      /* BFC_TRACE_BYTE_ORDER as its writer stores it */
     uint32_t record_bytes;    /* sizeof(struct bfc_trace_record) */
-    uint32_t process;         /* its id */
+    uint32_t process;         /* process id */
     uint64_t rounding;        /* bytes: the pool's granule */
     uint64_t executable_hash; /* of its path and build id; 0: unknown */
     uint64_t argument_hash;   /* of its arguments; 0: unknown */
@@ -47,26 +47,26 @@ enum bfc_trace_codec { BFC_TRACE_PLAIN = 0, BFC_TRACE_ZSTD = 1 };
 
 enum bfc_trace_kind {
     BFC_TRACE_RECORDS = 0, /* struct bfc_trace_record, one after another */
-    BFC_TRACE_STACKS = 1,  /* struct bfc_trace_counts of what follows it: sites, frames, objects,
-                              texts, as in layout/who.h, but without sums */
+    BFC_TRACE_STACKS = 1,  /* struct bfc_trace_counts, and behind it so many sites, frames, objects
+                              and texts, as in layout/who.h, but without sums */
 };
 
 struct bfc_trace_block {
     uint32_t magic; /* BFC_TRACE_BLOCK_MAGIC */
     uint16_t codec; /* enum bfc_trace_codec */
     uint16_t kind;  /* enum bfc_trace_kind */
-    /* 1 to BFC_TRACE_MOST_RECORDS; of stacks: bytes of the payload when it is unpacked, at most
-     * BFC_TRACE_MOST_STACKS. */
+    /* A count of records, 1 to BFC_TRACE_MOST_RECORDS; of stacks: bytes of the unpacked payload, at
+     * most BFC_TRACE_MOST_STACKS. */
     uint32_t records;
-    uint32_t bytes; /* of the payload that follows */
-    uint64_t first; /* sequence of its first record; of stacks: 0 */
+    uint32_t bytes; /* bytes of the payload that follows, as stored */
+    uint64_t first; /* sequence of the block's first record; of stacks: 0 */
     uint64_t sum;   /* bfc_trace_sum of the payload as stored */
 };
 
-/* So many more of each; `texts` in bytes. */
+/* How many rows each table gains; `texts` is in bytes. */
 struct bfc_trace_counts {
     uint32_t sites, frames, objects, texts;
-    uint32_t executable; /* its path: offset in all texts; empty: not known yet */
+    uint32_t executable; /* offset of its path in all texts; empty: not known yet */
     uint32_t zero;
 };
 
@@ -76,15 +76,15 @@ enum bfc_trace_op {
     BFC_TRACE_WAIT = 2,     /* the host waited for the device; serial, bytes unused */
     BFC_TRACE_EVENT = 3,    /* an event was recorded on the stream; serial: the event's number */
     BFC_TRACE_OUT_OF_MEMORY = 4, /* bytes were refused; serial unused */
-    BFC_TRACE_STACK = 5, /* of the allocation of that serial, before this: `stream` is the site's
-                            index, `bytes` how many blocks the sample stands for, in
-                            BFC_TRACE_WEIGHT_UNITs */
+    BFC_TRACE_STACK = 5, /* the call stack of an earlier allocation with this serial: `stream` is
+                            the site's index, and `bytes` is how many blocks the sample stands for,
+                            in BFC_TRACE_WEIGHT_UNITs */
     BFC_TRACE_OPS
 };
 
 enum bfc_trace_memory {
     BFC_TRACE_DEVICE_MEMORY = 0,
-    BFC_TRACE_HOST_MEMORY = 1, /* in place of the device's, which was full (BFC_SPILL) */
+    BFC_TRACE_HOST_MEMORY = 1, /* host memory, because the device was full (BFC_SPILL) */
     BFC_TRACE_MEMORIES
 };
 
@@ -93,8 +93,8 @@ struct bfc_trace_record {
                           were lost */
     uint64_t serial;   /* of the allocation: unique in the process */
     uint64_t bytes;
-    uint32_t thread; /* of the process, numbered 0, 1, … as they are first seen */
-    uint32_t stream; /* likewise; 0: the default stream, or the call has none */
+    uint32_t thread; /* the process's threads are numbered 0, 1, … as they are first seen */
+    uint32_t stream; /* numbered likewise; 0: the default stream, or the call has none */
     uint16_t device;
     uint16_t op;       /* enum bfc_trace_op */
     uint16_t memory;   /* of an allocation: enum bfc_trace_memory */
@@ -106,7 +106,7 @@ static_assert(sizeof(struct bfc_trace_block) == 32, "the trace's block head has 
 static_assert(sizeof(struct bfc_trace_counts) == 24, "the counts of stacks have a fixed size");
 static_assert(sizeof(struct bfc_trace_record) == 40, "the trace's record has a fixed size");
 
-/* FNV-1a, 64 bit. */
+/* Returns the 64-bit FNV-1a hash of the bytes. */
 static inline uint64_t bfc_trace_sum(const void *bytes, uint64_t size) {
     const unsigned char *at = (const unsigned char *)bytes;
     uint64_t sum = 0xcbf29ce484222325u;

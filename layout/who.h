@@ -1,9 +1,11 @@
 /*
- * Who holds the memory: what a job writes when a reader asks (who_asked in its segment's header;
- * blocks_asked before it: with the blocks of its pools).
+ * The file that says which code holds the memory. A job writes it when a reader raises who_asked in
+ * the header of the job's segment. If the reader has raised blocks_asked before, the file has the
+ * blocks of the job's pools as well.
  *
- * A file in the folder of the segments (BFC_ANSWER_NAME_FORMAT), mode 0600, written once and
- * whole before the request counts as answered; the reader removes it. docs/who.md has it in words.
+ * The file is in the folder of the segments (BFC_ANSWER_NAME_FORMAT), with mode 0600. The job
+ * writes it once, and all of it before the request counts as answered; the reader removes it.
+ * docs/who.md describes it in words.
  *
  *   struct bfc_who_header
  *   struct bfc_who_site [sites]
@@ -41,34 +43,34 @@ struct bfc_who_header {
     uint64_t written_ns;             /* CLOCK_REALTIME */
     uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
     uint64_t samples;                /* ever taken */
-    uint64_t lost;                   /* of them, for want of room */
-    uint64_t executable;             /* its path: offset in the texts; empty: not known */
+    uint64_t lost;                   /* samples lost for want of room */
+    uint64_t executable;             /* offset of its path in the texts; empty: not known */
     uint64_t regions, blocks;        /* counts */
     uint64_t living, recent;         /* counts */
     uint64_t left_out;               /* bytes of regions for which there was no room */
-    uint64_t in_use;                 /* bytes as asked for, in all pools; by their own counters */
+    uint64_t in_use; /* bytes as asked for, in all pools, by the pools' own counters */
 };
 
-/* Estimates, unbiased: sums over samples of what each stands for. With BFC_STACKS=all they are
- * exact. */
+/* A call stack that allocates. Its blocks and bytes are unbiased estimates: sums of what each
+ * sample stands for. With BFC_STACKS=all they are exact. */
 struct bfc_who_site {
-    uint64_t first;          /* its first frame, innermost first */
-    uint32_t native, python; /* frames: so many native ones, and behind them so many of Python */
-    uint64_t samples;        /* ever taken here, a count */
-    uint64_t live_samples;   /* of them, so many are of blocks that are in use */
+    uint64_t first;          /* index of its first frame; frames are innermost first */
+    uint32_t native, python; /* counts: native frames, and behind them frames of Python */
+    uint64_t samples;        /* a count of all samples ever taken here */
+    uint64_t live_samples;   /* a count of samples whose blocks are in use */
     double blocks, bytes;    /* allocated ever; bytes as asked for */
     double live_blocks, live_bytes;
     double live_variance; /* of live_bytes, in bytes squared: its root is the standard error */
-    uint32_t tag; /* offset in the texts: what the thread said that it does; empty: nothing */
+    uint32_t tag; /* offset in the texts: what the thread said that it was doing; empty: nothing */
     uint32_t zero;
 };
 
-/* Native: `place` is an address from the object's begin, or absolute without an object. Python:
- * texts' offsets and a line. */
+/* In a native frame `place` is an address relative to the object's start, or absolute if there is
+ * no object. A frame of Python has offsets in the texts, and a line. */
 struct bfc_who_frame {
     uint32_t object; /* native: index + 1; 0: none. Python: the function's name */
-    uint32_t file;   /* Python */
-    uint64_t place;  /* native: of the call. Python: the line */
+    uint32_t file;   /* Python: the file's name */
+    uint64_t place;  /* native: address of the call. Python: the line */
 };
 
 struct bfc_who_object {
@@ -77,21 +79,21 @@ struct bfc_who_object {
     uint32_t zero;
 };
 
-/* Memory of the device that a pool has in one piece, as the blocks tile it. With pages: addresses.
- * The blocks are looked at one after the other while the job runs, so they are of one moment only
- * if it stands still. */
+/* Memory of the device that a pool has in one piece, and that its blocks tile; with pages, a range
+ * of addresses. The job reads the blocks one after the other while it runs, so they show one moment
+ * only if its other threads do not allocate or free meanwhile. */
 struct bfc_who_region {
     uint64_t start, size; /* bytes */
-    uint64_t first;       /* its first block, in address order */
+    uint64_t first;       /* index of its first block; blocks are in address order */
     uint64_t blocks;      /* a count */
-    uint32_t pool;        /* index of its section */
+    uint32_t pool;        /* index of the pool's section in the segment */
     uint32_t paged;       /* 0 or 1 */
 };
 
 enum bfc_who_state {
     BFC_WHO_IN_USE,
     BFC_WHO_READY,
-    BFC_WHO_PENDING, /* or deferred */
+    BFC_WHO_PENDING, /* pending or deferred */
     BFC_WHO_BARE,    /* no page behind it */
 };
 
@@ -104,11 +106,12 @@ struct bfc_who_block {
 
 /* Where a sampled block was allocated. */
 struct bfc_who_mark {
-    uint64_t of; /* the block's id; of `recent`: the number of the allocation's event */
+    uint64_t of; /* `living`: the block's id; `recent`: the number of the allocation's event */
     uint64_t site;
 };
 
-/* Whether a loaded object, by its path, only hands calls on: what is allocated is its caller's. */
+/* Does the loaded object with this path only pass calls on, so that its caller counts as the one
+ * that allocates? */
 static inline bool bfc_who_hands_on(const char *path) {
     static const char *const names[] = {"libcudart", "libcuda.so", "libffi"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
