@@ -8,10 +8,10 @@
 
 #include "tools/bfcstat/view/view.h"
 
-/* Exit statuses. */
+/* The exit statuses of bfcstat. */
 enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
 
-/* The command line. */
+/* The parsed command line. */
 struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     const char *directory;     /* the folder of segments, as the user gave it */
@@ -28,13 +28,11 @@ struct request {
     bool by_tag;               /* who: the first table sums up by tag, not by library */
     bool collapsed;            /* who: one line for each stack */
     size_t sites;              /* who: most stacks to show; 0: all */
-    long device;               /* plan: as the job numbers it; -1: the only one */
+    long device;               /* plan: number of the device in the job; -1: the only one */
 };
 
-/*
- * Requests a fresh map (a bounded wait) and copies the job's segment; waits for one that is still
- * being initialized. Results are those of bfc_segment_read.
- */
+/* Has the job refresh its map, which takes a bounded time, and copies its segment. If the segment
+ * is still being initialized, waits for that. Results are those of bfc_segment_read. */
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 

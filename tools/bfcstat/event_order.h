@@ -34,7 +34,7 @@ struct waiting_event {
 };
 
 struct event_order {
-    struct address_table places; /* of struct event_place */
+    struct address_table places; /* its entries are struct event_place */
     bool knows; /* an address without a place has no block, except in `unlisted_pools` */
     uint64_t unlisted_pools; /* bit i: no answer lists the blocks of pool i */
     struct waiting_event waiting[2 * BFC_EVENTS];

@@ -27,7 +27,7 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
 
 /* --- looking --- */
 
-/* How segments are read: bfc_segment_read, or bfc_segment_read_figures. */
+/* The function that reads segments: bfc_segment_read, or bfc_segment_read_figures. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
 
@@ -45,7 +45,8 @@ static struct look begin_look(int directory, read_segment *read, uint64_t young_
                          most,      0};
 }
 
-/* A job that does not answer in time is shown as it last was. */
+/* Reads a segment whose job is asked to refresh its map first. A job that does not answer in time
+ * is shown as it last was. */
 static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_segment_name *name,
                                            struct bfc_job *job, char *reason, size_t size) {
     bfc_segment_refresh(look->directory, name, &look->wait, reason, size);
@@ -266,7 +267,7 @@ static bool find_pid(int directory, const char *folder, int pid, struct bfc_segm
     return chosen;
 }
 
-/* Returns the decimal number in the text, or -1 if that is none above 0. */
+/* Returns the number in the text, or -1 if the text is no decimal number above 0. */
 static int parse_pid(const char *text) {
     char *end;
     errno = 0;

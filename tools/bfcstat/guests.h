@@ -17,7 +17,7 @@
 #define MOST_SOCKETS (2 * MOST_GUESTS)
 
 struct guest {
-    int socket; /* -1: free */
+    int socket; /* -1: the place is free */
     bool leaving;
     bool served; /* an answer is being sent */
     uint64_t since_ns;

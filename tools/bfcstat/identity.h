@@ -2,7 +2,7 @@
  * Finds out who a job is to the machine around it: its user, its batch job, its pod and container.
  *
  * This is read from files that every user may read: /proc/PID/cgroup, status, stat and comm, and
- * the names of the kubelet's log files. Only if the cgroup does not name Slurm's job, that is read
+ * the names of the kubelet's log files. If the cgroup does not name Slurm's job, the job is read
  * from the process's environment, which is open to the process's user and root alone. Nothing of a
  * process's arguments is used.
  *

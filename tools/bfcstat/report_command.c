@@ -1,6 +1,6 @@
 /*
- * bfcstat report: one self-contained web page of a recording, or of a job as it is now: its last
- * events, its memory and its map.
+ * bfcstat report: writes one self-contained web page of a recording, or of a job as it is now: its
+ * last events, its memory and its map.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* Counts by user and by block of users. */
 #include "tools/bfcstat/shares.h"
 
 #define BLOCK_BITS 16

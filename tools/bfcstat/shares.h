@@ -2,7 +2,7 @@
  * Shares: how many of something the exporter takes of each user, so that none crowds out the
  * others.
  *
- * A user may own files by 65,536 subordinate ids (subuid(5)). These ids, and the ranges that
+ * A user may own files under 65,536 subordinate ids (subuid(5)). These ids, and the ranges that
  * kubelets assign, come in blocks of that size, so each block has a bound, too. The block below
  * 65,536, with the ids of the system's own users, has none.
  *

@@ -16,8 +16,8 @@
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
-/* A section is copied so often without a pause, until a copy is of one consistent moment; a try
- * takes about a microsecond. */
+/* A section is copied again without a pause, at most this often, until a copy is of one consistent
+ * moment. A try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
 /* If all these tries fail, the writer may have been preempted in the middle of a change, or
  * stopped. The reader then sleeps NAP_NS before each further try, in all at most READ_WAIT_NS for
@@ -63,8 +63,9 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
-/* False: the copy is torn. `wait` is shared by the sections of one segment; NULL: the job is
- * dead, its segment does not change any more, and one try suffices. */
+/* Copies a section at one consistent moment. False: the copy is torn. All sections of a segment
+ * share `wait`. NULL: the job is dead and its segment does not change any more, so one try
+ * suffices. */
 static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
@@ -74,10 +75,8 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
     }
 }
 
-/*
- * The counters come last, so that they are no older than the histograms. False: the counters are
- * torn.
- */
+/* Copies the section of a pool. The counters are copied last, so that they are no older than the
+ * histograms. False: the counters are torn. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
@@ -231,7 +230,7 @@ static int by_pid(const void *a, const void *b) {
 static bool append_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct names *names = context;
     (void)directory;
-    if ((names->count & (names->count - 1)) == 0) { /* full at each power of two */
+    if ((names->count & (names->count - 1)) == 0) { /* the array is full */
         size_t capacity = names->count ? names->count * 2 : 1;
         struct bfc_segment_name *larger = realloc(names->list, capacity * sizeof *larger);
         names->no_memory = !larger;

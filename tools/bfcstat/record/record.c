@@ -28,7 +28,7 @@
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8
 
-/* Large lines are written less often than samples. */
+/* Seconds between two lines of these types, which are large. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
@@ -188,8 +188,9 @@ static void write_ordered(struct recording *recording, size_t count) {
     report_end_calls(&calls, recording->unseen.lost);
 }
 
-/* Returns the event with a better time. A thread reads the clock once for a batch of events, which
- * it may have begun long ago; but an event that was not in the copy before came after that copy. */
+/* Returns the event with a time that is not before the previous copy. A thread reads the clock once
+ * for a batch of events, which it may have begun long ago; but a new event came after the previous
+ * copy. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;

@@ -33,8 +33,8 @@ struct calls {
     struct event_order order;
     uint64_t dropped;            /* oldest calls that were dropped for want of room */
     uint64_t untold;             /* frees of blocks that are not known */
-    struct address_table blocks; /* of struct known_block */
-    bool failed;                 /* no memory */
+    struct address_table blocks; /* its entries are struct known_block */
+    bool failed;                 /* there was no memory */
 };
 
 /* Begins with the calls after the copy `job`; `blocks` is an answer of a little later than that

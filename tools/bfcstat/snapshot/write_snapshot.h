@@ -1,5 +1,7 @@
 /*
- * A job's blocks and last calls in the formats of others. Thread-safety: none needed; one thread.
+ * Writes a job's blocks and last calls in the formats of other programs.
+ *
+ * Thread-safety: none needed; one thread.
  */
 #ifndef BFC_TOOLS_BFCSTAT_WRITE_SNAPSHOT_H
 #define BFC_TOOLS_BFCSTAT_WRITE_SNAPSHOT_H

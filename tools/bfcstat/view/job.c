@@ -17,9 +17,9 @@ const char *job_state_name(enum bfc_job_state state) {
     return "unknown";
 }
 
-/* Whether the waiter is a thread that still waits. A thread that waits because of its own job's
- * limit never looks at the queue, so `seen_ns` is 0. A thread that has not looked for long is
- * stopped, or has left the wait by longjmp. */
+/* Whether the waiter is a thread that still waits. While its own job's limit holds a thread up, its
+ * `seen_ns` is 0, so that other jobs do not wait for it. A thread that has not looked at the queue
+ * for long is stopped, or has left the wait by longjmp. */
 static bool is_waiting(const struct bfc_waiter *waiter) {
     return waiter->bytes && (!waiter->seen_ns || bfc_waiter_is_there(waiter, bfc_kernel_now_ns()));
 }

@@ -181,7 +181,8 @@ static void put_totals(struct json_writer *json, const struct bfc_job *job) {
     json_object_end(json);
 }
 
-/* Kinds without a name (this program is older than the job's library) are summed under "other". */
+/* Writes a count for each kind. Kinds without a name, which this program is too old to know, are
+ * summed under "other". */
 static void put_kinds(struct json_writer *json, const char *key, const uint64_t *counts,
                       unsigned count, const char *(*name)(unsigned)) {
     uint64_t other = 0;

@@ -1,4 +1,3 @@
-/* The long parts of bfcstat's JSON. */
 #include "tools/bfcstat/view/json_detail.h"
 
 #include "tools/bfcstat/view/view.h"

@@ -1,5 +1,6 @@
 /*
- * The parts of bfcstat's JSON that are long: histograms, ranks, map, events. Keys: docs/bfcstat.md.
+ * Writes the parts of bfcstat's JSON that are long: histograms, ranks, map, events. docs/bfcstat.md
+ * describes the keys.
  *
  * Thread-safety: as tools/text/json_writer.h.
  */

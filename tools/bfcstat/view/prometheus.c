@@ -2,8 +2,8 @@
  * bfcstat's metrics in Prometheus's text format 0.0.4 or as OpenMetrics 1.0: one family after
  * another, with a sample for each pool.
  *
- * It follows Prometheus's conventions: base units (bytes, seconds) as a suffix, counters end in
- * _total, labels for dimensions over which a sum makes sense. No label holds arguments of a
+ * The metrics follow Prometheus's conventions: base units (bytes, seconds) as a suffix, counters
+ * end in _total, labels for dimensions over which a sum makes sense. No label holds arguments of a
  * program.
  */
 #include "tools/bfcstat/view/view.h"
@@ -227,7 +227,8 @@ static void free_rows(struct metrics *metrics) {
 
 /* ---- families ---- */
 
-/* OpenMetrics names a counter's family without the _total of its samples. */
+/* Writes the head of a family. OpenMetrics names a counter's family without the _total of its
+ * samples. */
 static void put_head(const struct metrics *metrics, const char *name, const char *type,
                      const char *help) {
     bool short_name = metrics->format == METRICS_OPEN && strcmp(type, "counter") == 0;
@@ -253,7 +254,8 @@ static void put_single(const struct metrics *metrics, const char *name, const ch
 typedef void put_pool(const struct metrics *metrics, const struct row *row,
                       const struct family *family);
 
-/* Calls `put` for each active pool of device memory (`host`: of host memory). */
+/* Writes a family: calls `put` for each active pool of device memory, or of host memory if `host`
+ * is set. */
 static void put_family(const struct metrics *metrics, const struct family *family, bool host,
                        put_pool *put) {
     put_head(metrics, family->name, family->type, family->help);

@@ -1,4 +1,5 @@
-/* The answers of bfcstat who: text, JSON, collapsed stacks. Keys: docs/who.md. */
+/* Shows the answers of bfcstat who as text, JSON or collapsed stacks. docs/who.md describes the
+ * keys. */
 #ifndef BFC_TOOLS_WHO_SHOW_H
 #define BFC_TOOLS_WHO_SHOW_H
 
@@ -6,7 +7,7 @@
 
 #include "tools/bfcstat/who/sums.h"
 
-/* By library or by tag, and at most `most` sites (0: all), each with its stack. */
+/* Shows sums by library or by tag, and at most `most` sites (0: all), each with its stack. */
 void show_who_text(const struct who_sums *sums, struct who_names *names, bool by_tag, size_t most,
                    FILE *stream);
 void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream);

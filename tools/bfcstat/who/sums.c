@@ -23,8 +23,8 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
                             .samples = site->live_samples};
 }
 
-/* Subtracts an earlier state of the sum's site. A site keeps its index for as long as the job
- * lives, so both are found by it. */
+/* Subtracts an earlier state of the sum's site, `before`. Both have the same index, which a site
+ * keeps for as long as the job lives. */
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;

@@ -13,8 +13,8 @@
 struct who_sum {
     const char *name;                         /* path of the library, tag, or text of the place */
     const struct bfc_who_site *site;          /* the site, if the sum is of one */
-    double bytes, blocks;                     /* in use */
-    double variance;                          /* of `bytes` */
+    double bytes, blocks;                     /* in use, or the change of that */
+    double variance;                          /* variance of `bytes` */
     double allocated_bytes, allocated_blocks; /* since the job began; of a change: meanwhile */
     uint64_t samples; /* samples of live blocks; of a change: all taken meanwhile */
 };
