@@ -1,12 +1,12 @@
 /*
- * The calls that are made again when the device was full: their hook gives back what the pools only
- * cache, and makes the call once more as long as that freed anything
- * (interpose/entry/pass_through_hooks.c). The pool's own calls are not here: their hooks do the
- * same in files of their own.
+ * The calls that are made again when the device was full: the hook has the pools give back memory
+ * that they only cache, and repeats the call as long as that frees any
+ * (interpose/entry/pass_through_hooks.c). Calls whose hook has logic of its own are not here; such
+ * a hook retries its call itself where needed.
  *
- * A row here goes with a word in calls.inc that says so (interpose/driver/memory_needs.h); the
- * compiler compares the two. A row's place is the device whose memory the call takes
- * (interpose/reuse/give_back.h).
+ * For each call here, calls.inc has a word that says why it may need memory
+ * (interpose/driver/memory_needs.h); static assertions compare the two files. A row's place is the
+ * device whose memory the call takes (interpose/reuse/give_back.h).
  */
 #ifndef BFC_INTERPOSE_CALLS_RETRIED_WHEN_FULL_H
 #define BFC_INTERPOSE_CALLS_RETRIED_WHEN_FULL_H

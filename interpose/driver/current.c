@@ -35,7 +35,7 @@ static CUresult ask_context(const struct bfc_driver *driver, CUcontext context,
                                       : CUDA_SUCCESS;
 }
 
-/* Asked again, since a refusal of the moment must not end what lives. */
+/* Asks several times, since a passing error must not make a living context count as dead. */
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
                               unsigned long long id) {
     enum { TRIES = 8 };

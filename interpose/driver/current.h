@@ -21,9 +21,9 @@ void bfc_current_leave(const struct bfc_driver *driver, bool pushed);
 CUresult bfc_current_pop(const struct bfc_driver *driver);
 
 /*
- * What a handle means that was noted earlier: the same context, another one that has got the handle
- * since, or none any more. `id` is what cuCtxGetId said of the one that was noted, or 0 where it
- * was not asked: then, and where the driver lacks that call, another one is not told from it.
+ * What a context handle that was stored earlier means now: the same context, another context that
+ * has got the same handle since, or none. `id` is what cuCtxGetId returned for the stored context.
+ * If it is 0, or the driver lacks cuCtxGetId, another context counts as the same.
  */
 enum bfc_handle { BFC_HANDLE_SAME, BFC_HANDLE_OTHER, BFC_HANDLE_DEAD };
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,

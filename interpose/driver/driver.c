@@ -90,7 +90,7 @@ const struct bfc_driver *bfc_driver_find(void) {
     return find ? find() : NULL;
 }
 
-/* Older headers lack these. */
+/* Older versions of cuda.h lack these errors. */
 enum {
     ERROR_CONTAINED = 226,
     ERROR_TENSOR_MEMORY_LEAK = 721,

@@ -21,7 +21,7 @@
 
 typedef unsigned long long bfc_cuda_flags;
 
-/* NAME, arguments. Calls that we hook (and so must be able to forward) come first. */
+/* The calls that have a hook in hooks.c. A row: NAME, arguments. */
 #define BFC_HOOKED_CALLS(X)                                                                        \
     X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                      \
     X(cuMemFree_v2, (CUdeviceptr))                                                                 \
@@ -165,7 +165,7 @@ struct bfc_driver {
 #undef FIELD
     bool can_pool;        /* it has every call that pooling needs */
     bool can_page;        /* it has every call of virtual memory management (CUDA 10.2) */
-    bool can_share_pages; /* and those that pass such memory to other processes */
+    bool can_share_pages; /* it can page, and has the calls that share pages with other processes */
     bool can_fence;       /* it can record and await all work of a context (CUDA 12.5) */
 };
 
@@ -174,10 +174,10 @@ extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 
 /*
- * For interpose/entry/binding.c, which finds the driver. bfc_driver_set_finder sets the slow way to
- * it. bfc_driver_read reads the functions of the loaded library, in the first thread that gets
- * there; bfc_driver_publish makes them known to all. `can_pool` false lowers the driver's own, true
- * leaves it.
+ * These three are for interpose/entry/binding.c, which finds the driver. bfc_driver_set_finder sets
+ * the function that bfc_driver_find calls. bfc_driver_read reads the functions of the loaded
+ * library; if several threads do so, the first one's result counts. bfc_driver_publish makes the
+ * functions known to all threads; if `can_pool` is false, it clears the driver's own `can_pool`.
  */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);

@@ -1,9 +1,9 @@
 /*
- * Calls that have a hook only so that the pools learn of a failure when the program does: where one
- * of these answers an error after which its context can do nothing else, the next allocation
- * answers that error too, as the driver's would (free_fence.h, bfc_reuse_note_failure). The calls
- * of the other tables here note a failure as well. What no hook sees (launches of graphs, copies of
- * arrays, prefetches) is noticed at the next free.
+ * Calls that have a hook only so that the pools learn of a failed context when the program does: if
+ * such a call returns an error after which every call in its context fails, the next allocation
+ * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). The
+ * calls of the other tables in this folder note a failure as well. A failure that only calls
+ * without a hook have returned is noticed at the next free.
  *
  * A row: NAME, parameters, arguments.
  */

@@ -1,4 +1,4 @@
-/* Giving back, asked again. */
+/* Releases that are tried several times. */
 #include "interpose/driver/retry_release.h"
 
 enum { TRIES = 8 };

@@ -1,9 +1,9 @@
 /*
- * Giving memory and addresses back to the driver: asked again a few times if it refuses, since
- * nobody would ask later. What is refused each time is lost until the process ends. No driver is
- * known to refuse; tests do.
+ * Gives memory and addresses back to the driver, and tries a few times if the driver refuses, since
+ * nothing tries again later. What the driver refuses each time is lost until the process ends. No
+ * driver is known to refuse, but the tests' stand-in can.
  *
- * The calling thread's captures are relaxed. Thread-safe.
+ * The caller has put the thread into relaxed capture mode. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_RETRY_RELEASE_H
 #define BFC_INTERPOSE_RETRY_RELEASE_H
