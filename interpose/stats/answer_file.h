@@ -1,8 +1,8 @@
 /*
- * Files that answer a reader's question (BFC_ANSWER_NAME_FORMAT), beside the segment.
+ * Files that answer a reader's request (BFC_ANSWER_NAME_FORMAT), in the folder of the segments.
  *
- * Only the helper thread writes one. What no reader has taken away goes when the process exits; a
- * forked child has no right to it.
+ * Only the helper thread writes one. When the process exits, it removes the files that no reader
+ * has removed; a forked child does not.
  */
 #ifndef BFC_INTERPOSE_ANSWER_H
 #define BFC_INTERPOSE_ANSWER_H

@@ -1,4 +1,4 @@
-/* Events and histograms of the segment: the writer's rarer parts. */
+/* Events and histograms of the segment: those parts of the writer that run rarely. */
 #include "interpose/stats/events.h"
 
 #include <time.h>
@@ -26,7 +26,7 @@ static void advance_time(uint64_t us) {
         bfc_events_thread.when = when;
 }
 
-/* Primes, so that loops of the program do not keep step. */
+/* SELDOM and BFC_LATENCY_SAMPLING are primes, so that timed calls do not keep step with loops. */
 enum {
     SELDOM = 241,
     TIMED_CLOSELY = BFC_LATENCY_CLOSELY / BFC_LATENCY_SAMPLING,
@@ -41,7 +41,7 @@ uint64_t bfc_events_clock(enum bfc_timed which) {
     return bfc_now_ns();
 }
 
-/* A call that failed is left out. */
+/* Counts the latency of a call that was timed from `start` on and has succeeded. */
 void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start) {
     uint64_t took = bfc_now_ns() - start;
     uint64_t weight = bfc_events_thread.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
@@ -97,7 +97,7 @@ static void take_lane(void) {
     bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
         unsigned lane = (unsigned)__builtin_ctz(~taken);
-        /* Acquire: the former owner's last counts are seen. */
+        /* By the acquire, this thread sees the last counts of the lane's former owner. */
         if (bfc_compare_exchange_acquire(&lanes_taken, &taken, taken | 1u << lane)) {
             bfc_events_thread.lane = BFC_LANE_OFFSET(lane);
             bfc_at_thread_exit(&bfc_events_thread.gives_lane_back, give_lane_back);

@@ -1,9 +1,9 @@
 /*
  * What the segment says about single calls: events, the histogram of sizes, sampled latencies.
  *
- * Written after the pool's call, by the thread that made it, without a lock and nearly without
+ * The thread that called the pool writes it after the call, without a lock and nearly without
  * atomic operations: a thread takes numbers of events in batches, counts in a lane that is its own
- * while there are enough, and looks at the clock once a batch (coarsely) and at few calls
+ * while there are enough, and reads the clock once a batch (coarsely) and at few calls
  * (exactly). Without a segment only waits are counted. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_EVENTS_H
@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "layout/segment.h"
 
-/* Where one pool's calls are counted, and told of. */
+/* Where the calls of one pool are counted, and written as events. */
 struct bfc_stats_sink {
     struct bfc_segment_pool *section;   /* never NULL */
     struct bfc_segment_header *segment; /* holds the section; NULL: none is published */
@@ -26,15 +26,15 @@ struct bfc_stats_sink {
     uint64_t event_pool; /* the index, as bfc_event_what places it */
 };
 
-/* A thread's own: what it needs so that it shares nothing with others. */
+/* A thread's own state, by which it shares hardly anything with other threads. */
 struct bfc_events_thread {
-    struct bfc_event *slot;    /* of the event with the following number */
-    uint64_t event, batch_end; /* numbers of events that are this thread's to use */
-    uint64_t when;             /* of the last look at the clock, as bfc_event_what places it */
+    struct bfc_event *slot;    /* the slot of the event number `event` */
+    uint64_t event, batch_end; /* the next number of the thread's batch, and the batch's end */
+    uint64_t when;             /* when the clock was last read, as bfc_event_what places it */
     uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
-    uint32_t timed[2];         /* of them, as far as that matters */
-    uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
-    bool gives_lane_back;      /* at the thread's end */
+    uint32_t timed[2];         /* calls that were timed, as long as they are timed closely */
+    uint32_t lane;             /* the offset of the thread's lane in a section; 0: none yet */
+    bool gives_lane_back;      /* whether the lane is given back at the thread's end */
 };
 extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC HIDDEN;
 
@@ -44,12 +44,12 @@ enum bfc_timed { BFC_TIMED_ALLOCATIONS, BFC_TIMED_FREES };
 
 uint64_t bfc_events_clock(enum bfc_timed which);
 
-/* Before a call: its time, if it is one of those that are timed, else 0. */
+/* To be called before a call. Returns the time if the call is to be timed, else 0. */
 static inline uint64_t bfc_events_start(enum bfc_timed which) {
     return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
-/* Before a call of a function that has a copy for calls that are timed: whether this is one. The
- * copy begins with bfc_events_clock. */
+/* To be called before a call of a function that has a copy for calls that are timed. Returns
+ * whether this call is to be timed; then the copy begins with bfc_events_clock. */
 static inline bool bfc_events_is_timed(enum bfc_timed which) {
     return UNLIKELY(!bfc_events_thread.until_timed[which]--);
 }
@@ -69,9 +69,9 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
 /*
- * Adds 1 to a count, by the offset of that in a lane, in the calling thread's lane of a section;
- * returns what there was. A lane of the thread's own needs no atomic addition. A thread that has no
- * lane yet, and all threads that share the last one, take the slow way, by one comparison.
+ * Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
+ * before. A lane of the thread's own needs no atomic addition. Threads that have no lane yet, and
+ * those that share the last lane, take the slow way; one comparison finds both.
  */
 uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
@@ -86,12 +86,12 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
 
 /* ---- events ---- */
 
-/* The next event's slot, after one look at the clock. */
+/* Takes a batch of event numbers, and reads the clock. Returns the slot of the first event. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
 
 /*
- * A reader takes an event only if its stamp was the expected one before and after the copy: the
- * stamp is gone before a field changes, and comes back after the last one.
+ * A reader takes an event only if its stamp was the expected one before and after the copy. So the
+ * stamp is cleared before a field changes, and set after the last one.
  */
 static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
                                     uint64_t address, uint64_t bytes) {
@@ -103,7 +103,8 @@ static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uin
     bfc_store_release(&slot->stamp, number + 1);
 }
 
-/* A thread that paused may find that the ring has gone round since it took its numbers. */
+/* If a thread has paused since it took its batch, other threads may have gone round the ring and
+ * written to the same slots. Then it takes a new batch. */
 static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_event_kind kind,
                                   uint64_t pool, uint64_t address, uint64_t bytes) {
     struct bfc_event *slot = bfc_events_thread.slot;
@@ -117,7 +118,8 @@ static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_ev
 
 /* ---- calls ---- */
 
-/* After it has succeeded; `bin`: of its size; `start` is what bfc_events_…_start returned. */
+/* Notes an allocation that succeeded. `bin` is the bin of its size, and `start` is what
+ * bfc_events_allocate_start returned. */
 static ALWAYS_INLINE void bfc_events_add_allocation(const struct bfc_stats_sink *sink,
                                                     CUdeviceptr pointer, size_t bytes, unsigned bin,
                                                     uint64_t start) {
@@ -140,12 +142,14 @@ static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
     bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
-/* A wait of the host for a free: how many of the lane there were before it. */
+/* Counts a wait of the host for a free. Returns how many the lane had counted before. */
 static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }
 
-/* Anything rarer; `sink` may be NULL: of all pools. */
+/*
+ * Adds an event that is no allocation or free. `sink` may be NULL if the event is of no one pool.
+ */
 void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
                              uint64_t address, uint64_t bytes);
 

@@ -33,7 +33,9 @@ static bool opened;
 static struct bfc_segment_header *segment; /* or NULL; set once, under `opening` */
 static char segment_path[96];
 
-/* Counters of a process without a segment go here; a forked child has lost its parent's mapping. */
+/*
+ * The counters of a process without a segment, and of a forked child, which has no mapping of it.
+ */
 static struct bfc_segment_header unpublished;
 
 struct bfc_segment_header *bfc_segment_published(void) {
@@ -103,7 +105,7 @@ static int create_segment_file(void) {
     return bfc_open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
-/* A handler of the program's cuts it short: a program with a fast timer gets there all the same. */
+/* A signal interrupts the allocation, so it is tried many times, for programs with fast timers. */
 static bool allocate_pages(int file) {
     int attempts = 100;
     do
@@ -117,7 +119,7 @@ static struct bfc_segment_header *map_own_segment(void) {
     if (file < 0)
         return NULL;
     void *memory = MAP_FAILED;
-    /* The mode as it should be, whatever the program's umask is. */
+    /* The program's umask may have removed bits of the mode. */
     if (fchmod(file, 0600) == 0 && allocate_pages(file))
         memory = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     int reason = errno;
@@ -136,7 +138,7 @@ static struct bfc_segment_header *map_own_segment(void) {
     return memory;
 }
 
-/* A limit on the size of files, which is no reason to end the program, comes with a signal. */
+/* A limit on the size of files raises a signal, which must not end the program. */
 static struct bfc_segment_header *map_segment_quietly(void) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
@@ -145,7 +147,7 @@ static struct bfc_segment_header *map_segment_quietly(void) {
     return made;
 }
 
-/* What was counted before there was a segment. */
+/* Copies what was counted before there was a segment. */
 static void adopt_counts(struct bfc_segment_header *published) {
     memcpy(published->forwarded_allocations, unpublished.forwarded_allocations,
            sizeof published->forwarded_allocations);
@@ -182,7 +184,7 @@ void bfc_segment_open(const struct bfc_process *process,
     errno = reason;
 }
 
-/* A forked child has neither the mapping nor the right: the name is its parent's. */
+/* A forked child does not remove the file, which is its parent's. */
 __attribute__((destructor)) static void remove_segment(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&segment))
         unlink(segment_path);
@@ -197,7 +199,7 @@ static struct bfc_segment_pool *pool_sections(void) {
 
 /* Sections that an arena, ended or not, still writes to. */
 static bool taken[BFC_SEGMENT_POOLS];
-static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards it */
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
 
 unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
     return (unsigned)(section - pool_sections());

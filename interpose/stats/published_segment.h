@@ -1,8 +1,8 @@
 /*
  * The segment that this process publishes.
  *
- * Made at the first allocation that is seen. Where shared memory is not to be had the job runs on
- * without one. Thread-safe.
+ * The segment is made at the first allocation that a hook sees. If there is no shared memory for
+ * it, the process runs without one. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_SEGMENT_H
 #define BFC_INTERPOSE_SEGMENT_H
@@ -11,7 +11,7 @@
 #include "layout/segment.h"
 
 /*
- * Makes the segment, once; who does has `start_helper` called with it. Call it before the first
+ * Makes the segment, once, and then calls `start_helper` with it. To be called before the first
  * pool is made.
  */
 void bfc_segment_open(const struct bfc_process *process,
@@ -21,15 +21,15 @@ void bfc_segment_open(const struct bfc_process *process,
 /* The segment, or NULL: none is published, or this is a forked child. */
 struct bfc_segment_header *bfc_segment_published(void);
 
-/* Process-wide counters: the segment's, or where they are kept without one. */
+/* The process-wide counters: those of the segment, or others if none is published. */
 struct bfc_segment_header *bfc_segment_counters(void);
 
 /* The index of a section that bfc_segment_take_section gave. */
 unsigned bfc_segment_section_index(const struct bfc_segment_pool *section);
 
 /*
- * A section for a new pool: an unused one, else one whose context has ended, its counts added to
- * the process's. NULL when there is none.
+ * Takes a section for a new pool: an unused one, or else one whose context has ended; the counts of
+ * that one are added to the process's. NULL: there is none.
  */
 struct bfc_segment_pool *bfc_segment_take_section(void);
 
@@ -37,7 +37,9 @@ struct bfc_segment_pool *bfc_segment_take_section(void);
  */
 void bfc_segment_return_section(struct bfc_segment_pool *section);
 
-/* Counts what did not go through a pool. Relaxed: each word stands for itself. */
+/*
+ * These count calls that did not go through a pool. They need no order, as each word is on its own.
+ */
 void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason);
 void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason);
 void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes);

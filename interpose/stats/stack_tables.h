@@ -1,6 +1,6 @@
 /*
- * The tables in which call stacks are kept (layout/who.h), as one feature hands them to another:
- * they only grow, and what is below a count never changes but for the sums of the sites.
+ * The tables in which call stacks are kept (layout/who.h), as one feature passes them to another.
+ * The tables only grow: entries below a table's count never change, but for the sums of the sites.
  */
 #ifndef BFC_INTERPOSE_STACK_TABLES_H
 #define BFC_INTERPOSE_STACK_TABLES_H
@@ -13,7 +13,7 @@ struct bfc_stack_tables {
     const struct bfc_who_frame *frames;
     const struct bfc_who_object *objects;
     const char *texts;
-    struct bfc_trace_counts known; /* how many there are */
+    struct bfc_trace_counts known; /* how many entries each table has */
 };
 
 #endif
