@@ -21,7 +21,7 @@ struct event_place {
     uint64_t address;
     int balance;   /* allocations minus frees */
     unsigned pool; /* pool of the last event */
-    bool known;    /* false: `in_use` follows from the last event alone, and may be wrong */
+    bool known;    /* false: `in_use` may be wrong, for want of a list or since events were lost */
     bool in_use, begins_with_free, listed, moving;
     bool was_known, was_in_use; /* values to go back to after a try */
 };

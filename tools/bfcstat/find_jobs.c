@@ -64,8 +64,8 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
     return read_refreshed(&look, name, job, reason, size);
 }
 
-/* Makes room for one job more. The array begins small and grows, because most files may turn out to
- * be no jobs. */
+/* Makes room for one job more. The array does not begin with room for a job for each file, because
+ * most files may turn out to be no jobs. */
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
