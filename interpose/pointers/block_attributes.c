@@ -1,4 +1,4 @@
-/* Block attributes: chains in a table that doubles. */
+/* Block attributes, in a hash table with chains, which doubles as it fills. */
 #include "interpose/pointers/block_attributes.h"
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ static struct entry **find_entry_of(const void *owner) {
     return NULL;
 }
 
-/* ---- for all ---- */
+/* ---- for other files ---- */
 
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes) {
     if (!bfc_block_attributes_exist())

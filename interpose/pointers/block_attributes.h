@@ -20,7 +20,7 @@ struct bfc_block_attributes {
     uint64_t id;       /* of the block */
     const void *owner; /* its arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool exported;     /* by a handle that the library gave the program: */
+    bool exported;     /* the library has given the program this handle of the block: */
     CUipcMemHandle handle;
 };
 
@@ -34,7 +34,7 @@ static inline bool bfc_block_attributes_exist(void) {
 /* The attributes of a block; false: it has none. */
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Stores what the program set. False: the host has no memory. */
+/* Stores whether the program has set SYNC_MEMOPS. False: the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
 /* Stores a handle, unless the block has one: then returns that one in `handle`. False: the host has
@@ -44,8 +44,8 @@ bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHan
 /* Removes and returns the attributes of a block that was freed; false: it had none. */
 bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Removes and returns those of any one block of this arena, which has ended; false: none is left.
- */
+/* Removes and returns the attributes of any one block of an arena that has ended; false: no block
+ * of the arena has attributes any more. */
 bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *attributes);
 
 #endif

@@ -24,8 +24,9 @@ static const struct bfc_feature *find_exporter(void) {
 }
 
 /*
- * The driver's handle of a region stands for the block at its start as well, and for no other;
- * pages have none. What was allocated from the pool before the first export cannot be moved.
+ * The driver's handle of a region also stands for the block at the region's start, and for no other
+ * block; pages have no handle. A block that was allocated from the pool before the first export
+ * cannot be moved, so its export may fail.
  */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
@@ -106,8 +107,8 @@ static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *
     return false;
 }
 
-/* A range that is nobody's is asked for at address 0: aligned, so that only that is wrong with it.
- */
+/* If the range is in a pool but in no live block, the driver is asked about address 0: that is
+ * aligned, so that the driver's error is that for a range without memory. */
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags) {
     struct bfc_pointer span;
@@ -136,7 +137,8 @@ static bool is_foreign(CUdeviceptr pointer) {
     return span.kind == BFC_POINTER_FOREIGN;
 }
 
-/* What lies between is the program's if both ends are, or the range is not one that is mapped. */
+/* The two ends are enough: if both are the program's, so is what lies between them, or the range is
+ * not one that is mapped. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
     bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
     return foreign ? pointer : BFC_NOWHERE;

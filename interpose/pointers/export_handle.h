@@ -28,25 +28,26 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
 /*
- * For the program's own calls of virtual memory management: the address, or, if a part of the range
- * is pooled or imported, one for which the driver refuses every such call, as it does for all that
- * cudaMalloc gave. Behind ours there may be pages, which the program must not get hold of, unmap or
- * map over.
+ * For the program's own calls of virtual memory management. Returns the address, or, if a part of
+ * the range is pooled or imported, an address for which the driver refuses every such call, as it
+ * does for memory from cudaMalloc. A pool's addresses may have pages behind them, which the program
+ * must not get hold of, unmap or map over.
  */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
-extern bool bfc_has_exported_native; /* never falls */
+extern bool bfc_has_exported_native; /* once true, it stays true */
 
 /* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */
 static inline bool bfc_exports_need_own(void) {
     return bfc_load_relaxed(&bfc_has_exported_native);
 }
 
-/* Before a free of the block at `start`: its id if its attributes must go with it; 0: it has none.
- */
+/* To be called before a free of the block at `start`. Returns the block's id if it has attributes,
+ * which must be removed after the free, else 0. */
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start);
 
-/* The block of that id was freed, or all of an arena's were, with its context. */
+/* These remove the attributes of a block that was freed, or of all blocks of an arena whose context
+ * has ended. */
 void bfc_exports_freed(uint64_t id);
 void bfc_exports_arena_ended(const struct bfc_arena *arena);
 

@@ -40,7 +40,7 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 
 /* ---- registration ---- */
 
-/* Others than this context's work may use the block from now on: a network card, for one. */
+/* Lets others than its context's work, such as a network card, use the block from now on. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
                                             : CUDA_SUCCESS;
@@ -60,7 +60,7 @@ static void put_value(void *data, uint64_t value) {
     memcpy(data, &value, sizeof value);
 }
 
-/* What the driver says of pages, and would not of what cudaMalloc gave. */
+/* Replaces the driver's answers for pages that differ from those for memory of cudaMalloc. */
 static void answer_for_pages(const struct bfc_pointer *span, CUcontext context,
                              CUpointer_attribute attribute, void *data) {
     switch ((int)attribute) {
@@ -79,9 +79,9 @@ static void answer_for_pages(const struct bfc_pointer *span, CUcontext context,
 }
 
 /*
- * What the driver's answer for the region is to be replaced with. SYNC_MEMOPS is a boolean of which
- * the header leaves the width open: the driver has written all of it, for the region, for which it
- * is off; the first byte makes the difference.
+ * Replaces the driver's answer for the region by that for the block. The header does not say how
+ * wide the boolean SYNC_MEMOPS is. The driver has written all of its bytes for the region, for
+ * which it is off, so the first byte is all that has to be written here.
  */
 static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
@@ -110,7 +110,8 @@ static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
 
 /*
  * A spilled block is host memory to the driver; to the program it is device memory that no other
- * process can reach. False: the driver's answer is right. Of booleans as above.
+ * process can reach. False: the driver's answer is right. As in answer_for_span, only the first
+ * byte of a boolean is written.
  */
 static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribute attribute,
                                void *data) {
@@ -145,7 +146,10 @@ static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribu
     }
 }
 
-/* The driver is asked all the same, for what it answers of every pointer, and of none. */
+/* The driver is asked too: its answer counts for attributes that answer_for_spilled does not know,
+ * and so does every error but CUDA_ERROR_INVALID_VALUE, which it may return since this is host
+ * memory.
+ * */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                   void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
@@ -164,7 +168,8 @@ CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
     bfc_pointer_lookup(pointer, &span);
     if (bfc_pointer_is_spilled(&span))
         return spilled_attribute(driver, &span, data, attribute, pointer);
-    /* Tokens for a network card; asking for them sets SYNC_MEMOPS. */
+    /* A program asks for these tokens to register the block with a network card. The driver then
+     * sets SYNC_MEMOPS. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
     CUresult result = registers ? show_region(driver, &span) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)

@@ -11,20 +11,20 @@
 #define BFC_NOWHERE ((CUdeviceptr)1)
 
 enum bfc_pointer_kind {
-    BFC_POINTER_FOREIGN,  /* not ours: the driver knows best */
+    BFC_POINTER_FOREIGN,  /* neither pooled nor imported, so that the driver answers for it */
     BFC_POINTER_POOLED,   /* a live block */
     BFC_POINTER_IMPORTED, /* a block of another process, opened here */
-    BFC_POINTER_GONE,     /* ours, and not the program's (any more) */
+    BFC_POINTER_GONE,     /* in memory of a pool, but in no live block */
 };
 
 struct bfc_pointer {
     enum bfc_pointer_kind kind;
     CUdeviceptr start;
-    uint64_t size;           /* as asked, in bytes */
+    uint64_t size;           /* bytes that were asked for */
     uint64_t id;             /* of the allocation or import, in this process; never used again */
-    struct bfc_arena *arena; /* pooled: whose; valid as bfc_arena_of's */
+    struct bfc_arena *arena; /* pooled: the block's arena, valid as long as bfc_arena_of's */
     struct bfc_block_info block; /* pooled */
-    CUcontext of_pages; /* imported pages: whose the memory would be, had it none; else NULL */
+    CUcontext of_pages; /* imported pages: the context in which they were opened; else NULL */
 };
 
 /* Whether it is a block of host memory (interpose/features/spill/spill.h), of which the driver's
@@ -33,11 +33,11 @@ static inline bool bfc_pointer_is_spilled(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED && bfc_arena_is_host(span->arena);
 }
 
-/* What a call answers that cannot be for a spilled block: CUDA_ERROR_NOT_SUPPORTED, and a line says
- * so. */
+/* For a call that cannot serve spilled blocks: logs that, and returns CUDA_ERROR_NOT_SUPPORTED. */
 CUresult bfc_pointer_refuse_spilled(const char *call);
 
-/* O(log regions). Asks the driver only while it takes the region back. Thread-safe. */
+/* Finds what a pointer points into, in O(log regions). The driver is asked only about a region that
+ * is just being given back to it. Thread-safe. */
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span);
 
 #endif

@@ -21,7 +21,8 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
            attributes.sync_memops;
 }
 
-/* False: the host has no memory. To forget what was never noted needs none. */
+/* Stores whether the attribute is set; if it is cleared and was never set, nothing need be stored.
+ * False: the host has no memory. */
 static bool note_state(const struct bfc_pointer *span, bool on) {
     bool noted = true;
     if (span->kind == BFC_POINTER_IMPORTED)
@@ -41,7 +42,8 @@ static bool has_pages(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
 }
 
-/* The driver's own is off already; its answer tells whether the program may set anything now. */
+/* Clears the driver's own attribute, which is off already, only for the driver's answer: it says
+ * whether the program may set an attribute now. For pages the driver supports no such call. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
     /* All synchronous copies and sets of host memory wait, by NVIDIA's documentation. */
