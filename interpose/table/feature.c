@@ -21,7 +21,7 @@ void bfc_features_names(char *text, size_t size) {
         used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
 }
 
-/* Where no feature has set a countdown the next look is as far away as can be. */
+/* If no feature has set the countdown again, the next sample is as far away as possible. */
 NOINLINE void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                                   unsigned bin) {
     BFC_TELL_FEATURES(sample_due, arena, pointer, bytes, bin);

@@ -33,8 +33,8 @@ struct bfc_upstream;
 /* What is tried, in the order of the rungs, for an allocation that its pool could not serve. */
 struct bfc_resort {
     enum bfc_rung rung;
-    enum bfc_event_kind event; /* when it has saved an allocation */
-    /* Whether it is worth a try. NULL: for whatever is not larger than the device. */
+    enum bfc_event_kind event; /* the event that is written when it has served an allocation */
+    /* Whether the resort may help. NULL: if the allocation is not larger than the device. */
     bool (*may_serve)(const struct bfc_call *call);
     /* Asks the pool again (bfc_call_try_again), or serves the allocation in its own way and sets
      * the call's status to BFC_OK; true: it is served. */
@@ -64,19 +64,21 @@ struct bfc_feature {
      * `upstream`, in which the feature may put calls for pages. */
     void (*arena_making)(const struct bfc_driver *driver, struct bfc_arena *arena,
                          struct bfc_upstream *upstream);
-    /* It is about to be published, which another thread may do first. Until arena_published, by
-     * the same thread: with what was published, and whether that is `made`. */
+    /* An arena that this thread has made is about to be published, unless another thread publishes
+     * one for the same context first. This thread then calls arena_published with the arena that
+     * was published; `is_ours`: it is `made`. */
     void (*arena_publishing)(struct bfc_arena *made);
     void (*arena_published)(struct bfc_arena *published, bool is_ours);
-    /* Its context has ended, and nobody enters it any more. */
+    /* The arena's context has ended, and no thread enters the arena any more. */
     void (*arena_ended)(const struct bfc_driver *driver, struct bfc_arena *arena);
-    /* Nobody refers to it any more: the feature's state goes. */
+    /* No thread refers to the arena any more, so the feature frees its state. */
     void (*arena_freed)(struct bfc_arena *arena);
 
     /* ---- contexts ---- */
 
-    /* A context is about to end, and nobody of ours enters it; then either the driver has refused,
-     * or it has ended. One that no hook saw end has only ended. */
+    /* context_ending: a context is about to end, and no thread of ours enters it. Later,
+     * context_kept says that the driver has refused to end it, or context_ended that it has ended.
+     * If a context ends unseen by any hook, only context_ended is called. */
     void (*context_ending)(const struct bfc_driver *driver, CUcontext context);
     void (*context_kept)(const struct bfc_driver *driver, CUcontext context);
     void (*context_ended)(const struct bfc_driver *driver, CUcontext context);
@@ -87,8 +89,8 @@ struct bfc_feature {
 
     /* ---- allocations and frees ---- */
 
-    /* The countdown of bfc_allocations_until_sample has come to its end, and is below 0: whoever
-     * wants to see another allocation sets it. */
+    /* The countdown bfc_allocations_until_sample has fallen below 0. A feature that wants to see
+     * another allocation sets it again. */
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
     /*
@@ -99,37 +101,37 @@ struct bfc_feature {
      */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
-    /* A sample's call stack was taken: the block's address, the stack's place in the tables that
-     * `tables` gives, how many blocks the sample stands for. */
+    /* The call stack of a sampled allocation was taken. `site` is the stack's place in the tables
+     * that `tables` returns, and `weight` is how many blocks the sample stands for. */
     void (*stack_taken)(CUdeviceptr pointer, uint32_t site, double weight,
                         struct bfc_stack_tables (*tables)(void));
-    /* Before each free, since the address may be another's right after it. */
+    /* Before each free, since another allocation may get the address right after it. */
     void (*freeing)(CUdeviceptr pointer, CUstream stream);
     /* After each free: `arena` is that of the block, NULL if it is none of ours; `may_wait`: the
      * program's call may wait for work, as cuMemFree does. */
     void (*freed)(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
     struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE]; /* where serve is NULL there is none */
-    /* All was in vain, and the program is told that there is no memory. */
+    /* No resort has helped, so the allocation fails with out of memory. */
     void (*out_of_memory)(const struct bfc_call *call);
-    /* Add to the message about that what the feature knows: a line on who holds the memory, and a
-     * piece of advice on what would have helped (false: it has none). */
+    /* These add to the out-of-memory message what the feature knows: a line on who holds the
+     * memory, and advice on what would have helped (false: it has none). */
     void (*explain_holders)(struct bfc_message *message);
     bool (*advise)(struct bfc_message *message, const struct bfc_call *call);
 
     /* ---- pointers ---- */
 
-    /* Fills in what lies at an address that is, or was, another process's memory; false: it is not.
-     * The other two read and set what the program asked for such a block by
+    /* find_import describes the address of memory that was imported from another process; false: it
+     * is not such an address. The other two read and set what the program asked for such a block by
      * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
     bool (*find_import)(CUdeviceptr pointer, struct bfc_pointer *found);
     bool (*import_has_sync_memops)(uint64_t id);
     void (*set_import_sync_memops)(uint64_t id, bool on);
-    /* What cuIpcGetMemHandle does for a pooled block, and cuIpcOpenMemHandle and
-     * cuIpcCloseMemHandle for any handle; of one feature at most. */
+    /* These do what cuIpcGetMemHandle does for a pooled block, and what cuIpcOpenMemHandle and
+     * cuIpcCloseMemHandle do for any handle. At most one feature has them. */
     CUresult (*export_block)(const struct bfc_driver *driver, CUipcMemHandle *handle,
                              const struct bfc_pointer *block);
-    /* The block for which it gave this handle is no more. */
+    /* The block for which export_block gave this handle was freed, or its context has ended. */
     void (*export_ended)(const CUipcMemHandle *handle);
     CUresult (*open_import)(const struct bfc_driver *driver, CUdeviceptr *pointer,
                             CUipcMemHandle handle, unsigned flags,
@@ -143,7 +145,7 @@ struct bfc_feature {
     static const struct bfc_feature *const feature##_registered                                    \
         __attribute__((section("bfc_features"), used)) = &(feature)
 
-/* What the linker has collected: from the first to before the end. */
+/* The pointers that the linker has collected: the first one, and the end behind the last one. */
 extern const struct bfc_feature *const __start_bfc_features[] WEAK_HIDDEN;
 extern const struct bfc_feature *const __stop_bfc_features[] WEAK_HIDDEN;
 
@@ -159,17 +161,18 @@ extern const struct bfc_feature *const __stop_bfc_features[] WEAK_HIDDEN;
             (*feature)->function(__VA_ARGS__);                                                     \
     } while (0)
 
-/* Gives each feature its slot. Once, before any other call here. */
+/* Gives each feature its slot. To be called before any other function of a feature is. */
 void bfc_features_begin(void);
 
-/* What features there are, for people: their names, with a space in front of each. */
+/* Writes the features' names, with a space in front of each; cut off at `size` bytes. */
 void bfc_features_names(char *text, size_t size);
 
 /* ---- samples ---- */
 
 /*
- * How many more allocations of the calling thread, by bfc_size_bin, are served until the features
- * are told of one (sample_due). So an allocation that nobody wants to see costs a subtraction.
+ * For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread are served
+ * before sample_due is called for one. So an allocation that no feature samples costs a
+ * subtraction.
  */
 extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC HIDDEN;
 #define BFC_NO_SAMPLE_SOON INT16_MAX
