@@ -3,10 +3,9 @@
  *
  * Each process has one segment, in POSIX shared memory under the name that BFC_SEGMENT_NAME_FORMAT
  * gives, with mode 0600. It is made at the first CUDA allocation that is seen. Only the job writes
- * to it, except for the request words and what other jobs write for waiters. A
- * reader must treat each value as untrusted, and compares the header's sizes and counts with the
- * constants below before it reads anything else.
- * docs/internals/segment.md is the specification in words.
+ * to it, except for the request words and what other jobs write for waiters. A reader must treat
+ * each value as untrusted, and compares the header's sizes and counts with the constants below
+ * before it reads anything else. docs/internals/segment.md is the specification in words.
  *
  *   offset 0                       struct bfc_segment_header
  *   BFC_SEGMENT_POOLS_OFFSET       struct bfc_segment_pool [BFC_SEGMENT_POOLS]

@@ -1,4 +1,4 @@
-/* The gate, and the record of captures under way. */
+/* The gate, and the list of captures under way. */
 #include "interpose/context/capture.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -12,10 +12,11 @@
 
 struct capture {
     CUstream stream;
-    CUcontext context; /* the stream's */
-    uintptr_t thread;  /* that began it */
+    CUcontext context; /* the context of the stream */
+    uintptr_t thread;  /* the thread that began the capture */
     CUstreamCaptureMode mode;
-    bool default_stream; /* of the thread in the context: named only by it, and while current */
+    bool default_stream; /* the stream is the default stream of the thread in the context: only that
+                            thread can name it, and only while the context is current */
     struct capture *next;
 };
 
@@ -29,10 +30,10 @@ static struct capture unknown_capture = {
 #define CLOSED 0x80000000u
 
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
+    PTHREAD_MUTEX_INITIALIZER; /* guards the list; held while the gate is closed */
 static struct capture *captures;
 unsigned bfc_captures_under_way;         /* how many are in the list; changed under the lock */
-static unsigned gate;                    /* threads inside, and CLOSED */
+static unsigned gate;                    /* a count of threads inside, and CLOSED */
 static struct bfc_gate_part *gate_parts; /* guarded by the lock */
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
@@ -43,10 +44,8 @@ static unsigned count_under_way(void) {
 
 /* ---- the gate ---- */
 
-/*
- * A thread that closes the gate changes the count before it opens it again, and both threads update
- * the gate word, so that the second check here sees the change.
- */
+/* A thread that closes the gate changes the count of captures before it opens the gate again. Both
+ * threads update the gate's word, so the second check of the count here sees the change. */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
         if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
@@ -56,7 +55,7 @@ bool bfc_gate_enter(void) {
             return false;
         }
         bfc_gate_leave();
-        pthread_mutex_lock(&lock); /* until it opens */
+        pthread_mutex_lock(&lock); /* this waits until the gate opens */
         pthread_mutex_unlock(&lock);
     }
     return false;
@@ -83,7 +82,8 @@ static bool no_wait_is_under_way(void *unused) {
     return under_way == 0;
 }
 
-/* No new wait begins meanwhile, because bfc_capture_seen is set. */
+/* Waits until no host wait by context is under way, for a second at most. No new one begins
+ * meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
     bfc_await(no_wait_is_under_way, NULL, BFC_NS_PER_SECOND);
 }
@@ -156,7 +156,8 @@ static CUcontext current_context(void) {
     return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
-/* A stream may be named while another context than its own is current. */
+/* Returns the context of a stream; for a default stream, the current context. The driver is asked,
+ * because the stream's context need not be the current one. */
 static CUcontext context_of_stream(CUstream stream, bool default_stream) {
     CUcontext context = NULL;
     const struct bfc_driver *driver = bfc_driver();
@@ -166,7 +167,7 @@ static CUcontext context_of_stream(CUstream stream, bool default_stream) {
                : current_context();
 }
 
-/* The calling thread's default stream. */
+/* Does this handle mean the calling thread's default stream? */
 static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
@@ -175,7 +176,8 @@ static bool is_default(CUstream stream, bool per_thread) {
 
 static void end_thread(void *unused);
 
-/* A thread's default stream ends with it, and its capture too. */
+/* Has end_thread called at the end of this thread, because its default stream ends with it, and a
+ * capture of that stream too. */
 static void watch_thread(void) {
     static __thread bool watched INITIAL_EXEC;
     bfc_at_thread_exit(&watched, end_thread);
@@ -183,7 +185,7 @@ static void watch_thread(void) {
 
 /* ---- begins ---- */
 
-/* Under the lock. False: it is in the list already. */
+/* Adds the unknown capture to the list. False: it is in the list already. Called under the lock. */
 static bool add_unknown(void) {
     static bool added;
     if (added)
@@ -195,10 +197,8 @@ static bool add_unknown(void) {
     return true;
 }
 
-/*
- * A capture that cannot be recorded, for lack of host memory, is treated as one of which nothing is
- * known.
- */
+/* Adds a capture to the list. If the host has no memory for it, adds the unknown capture
+ * instead. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
     if (!capture) {
@@ -244,10 +244,9 @@ bool bfc_capture_began_unknown(CUresult result) {
 
 /* ---- modes ---- */
 
-/*
- * Retried if the driver refuses: without the first exchange our own calls could break captures, and
- * without the second the program's later calls could.
- */
+/* An exchange of the capture mode is tried so often if the driver refuses it. Without the first
+ * exchange our own calls could break captures, and without the second one the program's later calls
+ * could. */
 enum { MODE_TRIES = 8 };
 
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
@@ -263,19 +262,21 @@ CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     return mode;
 }
 
-/* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
+/* Sets the mode again that bfc_capture_relax returned. Where that is RELAXED, nothing was
+ * changed. */
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
         exchange_mode(driver, &mode);
 }
 
 /*
- * The driver's rule: a relaxed thread is never barred; any other by a non-relaxed capture of its
- * own, and a global one also by a global capture of another thread.
+ * Applies the driver's rule: a relaxed thread is never barred. Any other thread is barred by a
+ * capture of its own that is not relaxed; a thread in global mode is barred also by a global
+ * capture of another thread.
  */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
-        return true; /* it may bar anything, so the call goes to the driver */
+        return true; /* this capture may bar anything, so the call goes to the driver */
     if (capture->thread == bfc_thread_identity())
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -285,7 +286,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!driver->cuThreadExchangeStreamCaptureMode ||
         driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
-        return BFC_CAPTURE_BARRED; /* unknown, so the call goes to the driver */
+        return BFC_CAPTURE_BARRED; /* the mode is unknown, so the call goes to the driver */
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return BFC_CAPTURE_ALLOWED;
@@ -321,15 +322,15 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
     return last;
 }
 
-/*
- * Whether the handle of a default stream, used by this thread now, would mean the capture's stream.
- */
+/* Can this thread name the capture's stream now? Only its own thread can name a default stream, and
+ * only while the stream's context is current. */
 static bool is_nameable(const struct capture *capture) {
     return !capture->default_stream ||
            (capture->thread == bfc_thread_identity() && capture->context == current_context());
 }
 
-/* An invalidated capture is not over: until it is ended, the driver still refuses what it bars. */
+/* Does the driver say that the capture is over? An invalidated capture is not over: until the
+ * program ends it, the driver still refuses what it bars. */
 static bool is_capture_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -343,7 +344,7 @@ static bool is_capture_over(const struct capture *capture, const void *context) 
 
 struct named_stream {
     CUstream stream;
-    bool default_stream; /* this thread's */
+    bool default_stream; /* the stream is this thread's default stream */
 };
 
 static bool is_of_stream(const struct capture *capture, const void *context) {

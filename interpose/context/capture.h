@@ -1,10 +1,11 @@
 /*
  * The gate between stream captures and our own driver calls.
  *
- * Recording or awaiting by context while any stream of that context captures fails and invalidates
- * the capture, and a capture can spread from context to context. So there is one gate for the
- * process: a call that begins a capture passes it alone; our non-blocking calls pass it together,
- * and only while nothing captures. It is never held across a host wait.
+ * A call that records or awaits events of a whole context fails while any stream of that context
+ * captures, and invalidates the capture; and a capture can spread from context to context. So there
+ * is one gate for the process. A call that begins a capture passes it alone; our own non-blocking
+ * calls pass it together, and only while nothing captures. No thread waits on the host while it is
+ * inside the gate.
  */
 #ifndef BFC_INTERPOSE_CAPTURE_H
 #define BFC_INTERPOSE_CAPTURE_H
@@ -15,7 +16,8 @@
 #include "interpose/driver/driver.h"
 #include "pool/structures/lock.h"
 
-/* What captures mean for a call of the calling thread that they may bar (an allocation, a free). */
+/* What the captures under way mean for a call of this thread that they may bar, such as an
+ * allocation or a free. */
 enum bfc_capture_state {
     BFC_CAPTURE_NONE,    /* nothing captures */
     BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
@@ -26,7 +28,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 /* How many captures are under way; for the function below. */
 extern unsigned bfc_captures_under_way HIDDEN;
 
-/* The answer may be out of date at once. A caller that must not miss a capture passes the gate. */
+/* Is any capture under way? The answer may be out of date at once: a caller that must not miss a
+ * capture passes the gate. */
 static inline bool bfc_captures_exist(void) {
     return bfc_load_acquire(&bfc_captures_under_way) != 0;
 }
@@ -35,21 +38,24 @@ static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *
     return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
 }
 
-extern bool bfc_capture_seen HIDDEN; /* for the function below; never falls */
+extern bool bfc_capture_seen HIDDEN; /* for the function below; never becomes false again */
 
-/* Whether this process ever began a capture. */
+/* Has this process ever begun a capture? */
 static inline bool bfc_capture_was_seen(void) {
     return bfc_load_relaxed(&bfc_capture_seen);
 }
 
 /*
- * Around a host wait by context, which is allowed only while this process has never begun a
- * capture. NULL: it has, and there is nothing to leave. The first captures let the waits under way
- * end before they begin, for a second at most: such a wait may itself need what the capturing
- * thread does next, and harms a capture only if it had not entered the driver yet. Each publishes
- * itself before it checks, so of a wait and a capture that begin together one sees the other.
+ * bfc_capture_enter_wait and bfc_capture_leave_wait enclose a host wait by context, which is
+ * allowed only while this process has never begun a capture. NULL: it has; the wait must not be
+ * made, and there is nothing to leave.
+ *
+ * The first captures let the waits under way end before they begin, for a second at most: such a
+ * wait may itself need what the capturing thread does next, and harms a capture only if it had not
+ * entered the driver yet. Both a wait and a capture publish themselves before they check, so if
+ * both begin together, one of them sees the other.
  */
-#define BFC_WAITS 64 /* most threads count in different ones */
+#define BFC_WAITS 64 /* most threads count in different elements */
 extern struct bfc_waits {
     unsigned under_way;
     char rest[60];
@@ -67,38 +73,33 @@ static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
     bfc_fetch_sub_release(&waits->under_way, 1);
 }
 
-/*
- * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
- * the calls, which must not block.
- */
+/* Passes the gate. False: something captures, and the gate was not passed. The caller must leave
+ * the gate right after its calls, which must not block. */
 bool bfc_gate_enter(void);
 void bfc_gate_leave(void);
 
-/* The same whatever captures: it only keeps captures from beginning; for calls that touch none
- * under way. */
+/* As bfc_gate_enter, but passes the gate even while something captures. So it only keeps captures
+ * from beginning, and is for calls that affect no capture under way. */
 void bfc_gate_hold(void);
 
 /*
- * A gate part has a lock of its own, for calls that take that lock anyway. A
- * thread that begins a capture shuts the gate, then each part, and waits until nothing is
- * inside. A thread must not pass a part while it waits for the gate, nor enter the gate while
- * it is inside a part.
+ * A part of the gate with a lock of its own, for calls that take that lock anyway. A thread that
+ * begins a capture shuts the gate, then each part, and waits until nothing is inside. A thread must
+ * not pass a part while it waits for the gate, nor enter the gate while it is inside a part.
  */
 struct bfc_gate_part {
-    struct pool_lock lock; /* guards all but `next`, and what the part's owner puts under it */
+    struct pool_lock lock; /* guards all but `next`, and data of the part's owner */
     bool shut;
     bool (*is_empty)(
-        struct bfc_gate_part *gate_part); /* under the lock: whether no call is inside */
+        struct bfc_gate_part *gate_part); /* true: no call is inside; called under the lock */
     struct bfc_gate_part *next;
 };
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part));
 void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 
-/*
- * Under the part's lock: whether it may be passed. False: if it is `shut`, release the lock,
- * call bfc_gate_part_await and check again; else something captures.
- */
+/* May the part be passed? Called under the part's lock. False: if the part is `shut`, release the
+ * lock, call bfc_gate_part_await and check again; otherwise something captures. */
 static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {
     return !gate_part->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
@@ -114,11 +115,12 @@ static inline bool bfc_is_capture_error(CUresult result) {
            result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
-/* Lets our own calls be made whatever the thread's capture mode is; then puts the mode back. */
+/* bfc_capture_relax_now sets the thread's capture mode to relaxed, so that no capture bars our own
+ * calls, and returns the mode before; bfc_capture_restore_now sets that mode again. */
 CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver);
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode);
 
-/* The same, at no cost in a process that never began a capture. */
+/* As the two functions above, but at no cost in a process that never began a capture. */
 static inline CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
     return UNLIKELY(bfc_capture_was_seen()) ? bfc_capture_relax_now(driver)
                                             : CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -129,9 +131,10 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
 }
 
 /*
- * Around the real call that begins a capture: between the two, nothing else passes the gate. A
- * capture of unknown mode may bar anything, and only the call that ends it reveals its end. The end
- * of a capture that began in an unknown way is never known.
+ * bfc_capture_begin and one of the other two functions enclose the driver's call that begins a
+ * capture; in between, nothing else passes the gate. A capture of unknown mode may bar anything,
+ * and only the call that ends it reveals its end. The end of a capture that began in an unknown way
+ * is never known.
  */
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
@@ -139,9 +142,10 @@ void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mod
 bool bfc_capture_began_unknown(CUresult result); /* true: it is the first one */
 
 /*
- * Forgets captures that have ended: `bfc_capture_review` asks the driver about each (after an end
- * of capture), the other two are told (after an end of capture and before the destruction of a
- * stream, after that of a context). True: there were captures, and now there is none.
+ * These functions forget captures that have ended. bfc_capture_review asks the driver about each
+ * capture, after an end of capture. bfc_capture_ended forgets those of a stream, after an end of
+ * capture and before the stream is destroyed; bfc_capture_context_ended those of a context that has
+ * ended. True: there were captures, and now there is none.
  */
 bool bfc_capture_review(const struct bfc_driver *driver);
 bool bfc_capture_ended(CUstream stream, bool per_thread);

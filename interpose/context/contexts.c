@@ -8,14 +8,14 @@
 
 enum { MOST = 64, NO_DEVICE = -1 };
 
-/* Read without the lock: by atomic loads. */
+/* The table of known contexts. Who does not hold the lock reads it by atomic loads. */
 static struct known {
     CUcontext context;     /* NULL: a free place */
-    unsigned long long id; /* cuCtxGetId's; 0: not known */
-    uint64_t number;       /* of all that were ever added */
-    unsigned closers;      /* hooks that are about to end it */
+    unsigned long long id; /* the id that cuCtxGetId returns; 0: not known */
+    uint64_t number;       /* the context's number among all ever added */
+    unsigned closers;      /* a count of hooks that are about to end the context */
     bool settled;
-    CUdevice device; /* whose primary context it is known to be, or NO_DEVICE */
+    CUdevice device; /* device whose primary context this is known to be, or NO_DEVICE */
 } table[MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +44,7 @@ static unsigned long long id_of_context(CUcontext context) {
     return told ? id : 0;
 }
 
-/* Under the lock; NULL: there was none. */
+/* Removes a context from the table; NULL: there is none to remove. Called under the lock. */
 static void forget_known(struct known *known) {
     if (!known)
         return;
@@ -54,16 +54,14 @@ static void forget_known(struct known *known) {
     bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
-/*
- * If the table is full, the context is counted but never forgotten: from then on there are several
- * contexts, whichever end.
- */
+/* Adds a context, unless it is known already. If the table is full, the context is counted but
+ * never forgotten: from then on there are always several contexts, whichever of them end. */
 static struct known *add_known(CUcontext context, unsigned long long id) {
     static uint64_t added;
     struct known *known = find_known(context);
     if (known && (!id || known->id == id))
         return known;
-    if (known) /* one that ended unseen had the handle */
+    if (known) /* the handle was that of a context that has ended unseen */
         forget_known(known);
     bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
     if (!(known = find_known(NULL))) {
@@ -165,7 +163,8 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     return same || !number;
 }
 
-/* A handle that is another's already says that the end is over, whoever makes it. */
+/* Has the context ended, without a hook that is still ending it? If the handle already means
+ * another context, the end is over even if such a hook exists. */
 static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
     CUcontext context = bfc_load_acquire(&known->context);
     enum bfc_handle handle =

@@ -1,4 +1,5 @@
-/* Contexts made from green ones: a short list, which most programs never begin. */
+/* Keeps a short list of the contexts that were made from green ones; in most programs it is
+ * empty. */
 #include "interpose/context/green.h"
 
 #include <pthread.h>
@@ -7,7 +8,8 @@
 #include "base/atomic.h"
 #include "interpose/driver/current.h"
 
-/* Known by its id too, since the handle may be used again after the context's end. */
+/* A context that was made from a green one. Its id identifies it as well, because the driver may
+ * use the handle again after the context's end. */
 struct green {
     CUcontext context;     /* atomic */
     unsigned long long id; /* atomic */
@@ -15,7 +17,8 @@ struct green {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct green *greens; /* atomic to read; nothing leaves it, but what has ended makes room */
+static struct green *greens; /* read atomically; no entry leaves the list, but that of an ended
+                                context is used again */
 
 static unsigned long long id_of_context(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = 0;
@@ -32,7 +35,7 @@ static bool is_green(CUcontext context, unsigned long long id) {
     return green;
 }
 
-/* The place of a context that has ended, or a new one. NULL: no memory. */
+/* Returns the entry of a context that has ended, or a new one; NULL: the host has no memory. */
 static struct green *find_room(const struct bfc_driver *driver) {
     struct green *green = greens;
     while (green && id_of_context(driver, green->context) == green->id)
@@ -51,7 +54,7 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = id_of_context(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : find_room(driver);
-    if (green) { /* nobody asks for the new context before this returns, nor for the old one */
+    if (green) { /* no thread asks for the new context before this returns, nor for the ended one */
         bfc_store_relaxed(&green->context, context);
         bfc_store_relaxed(&green->id, id);
     }

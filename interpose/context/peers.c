@@ -49,7 +49,7 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
-    bfc_contexts_add(accessor); /* pairs mean several contexts */
+    bfc_contexts_add(accessor); /* a pair means that there are several contexts */
     bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);
     CUresult result = add_pair(accessor, owner);
@@ -92,7 +92,7 @@ bool bfc_peers_device_may(CUcontext owner, CUdevice device) {
     return is_among(device, devices, bfc_peers_devices(owner, CU_DEVICE_INVALID, devices));
 }
 
-/* NULL: any. */
+/* Forgets the pairs of this accessor and this owner; NULL stands for any context. */
 static void forget_pairs(CUcontext accessor, CUcontext owner) {
     pthread_mutex_lock(&lock);
     for (struct pair **link = &pairs; *link;) {

@@ -14,40 +14,41 @@
 /* Most contexts that can have access to one context's memory: more than the driver allows. */
 #define BFC_PEERS_MOST ((size_t)255)
 
-/*
- * CUDA_SUCCESS, also if the pair was known; CUDA_ERROR_TOO_MANY_PEERS beyond BFC_PEERS_MOST; or
- * CUDA_ERROR_OUT_OF_MEMORY if the host has no memory.
- */
+/* Adds a pair. Returns CUDA_SUCCESS, also if the pair was known; CUDA_ERROR_TOO_MANY_PEERS beyond
+ * BFC_PEERS_MOST; or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
 /* How many pairs there are in all; for the function below. */
 extern size_t bfc_peer_pairs HIDDEN;
 
-/* Whether there are any. */
+/* Are there any pairs? */
 static inline bool bfc_peers_known(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_peer_pairs));
 }
 
-/* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */
+/* Writes the contexts that have, or had, access to `owner`'s memory; returns how many, at most
+ * BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
 /*
- * Which devices may use an owner's memory now: a pair also knows the accessor's device, and whether
- * access is on. For memory that is not the context's but the device's
- * (interpose/features/pages/paging.h).
+ * The functions below answer which devices may use an owner's memory now: each pair also holds the
+ * accessor's device, and whether access is on. They are for memory that belongs to the device and
+ * not to the context (interpose/features/pages/paging.h).
  */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Notes that access was turned on or off; nothing happens for a pair that is not known. */
 void bfc_peers_switch_access(CUcontext accessor, CUcontext owner, CUdevice device, bool on);
 
-/* Writes the devices, other than `own`, each once; returns how many. */
+/* Writes the devices that may use the owner's memory now, except `own`, each once; returns how
+ * many. */
 size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEER_DEVICES_MOST]);
 
-/* Whether any context of the device may. */
+/* May any context of the device use the owner's memory now? */
 bool bfc_peers_device_may(CUcontext owner, CUdevice device);
 
-/* Forgets a context that has ended; and one whose work is over, as a peer of this owner. */
+/* bfc_peers_forget forgets all pairs of a context that has ended; bfc_peers_forget_pair forgets one
+ * pair whose accessor's work is over. */
 void bfc_peers_forget(CUcontext context);
 void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner);
 

@@ -1,7 +1,5 @@
-/*
- * CUDA events of fences: making and destroying them, waiting for them, and their liveness when a
- * context ends.
- */
+/* CUDA events of fences: makes and forgets them, waits for them, and notes when their contexts
+ * end. */
 #include "interpose/fences/fence_event.h"
 
 #include <stdlib.h>
@@ -12,8 +10,9 @@
 #include "interpose/driver/current.h"
 
 /*
- * Counts itself as a user, then checks the event's liveness; a thread that ends a context sets the
- * liveness, then reads the count. So of the two, one sees the other.
+ * Adds 1 to the event's users, and then checks its liveness. A thread that ends a context first
+ * sets the liveness and then reads the count, so one of the two threads sees what the other one
+ * wrote. False: the event is not live.
  */
 static bool begin_use(struct event *event) {
     bfc_fetch_add_seq_cst(&event->users, 1);
@@ -36,7 +35,8 @@ void bfc_fence_events_free(struct event *event) {
     }
 }
 
-/* Who waits for the event sleeps where the program asked for that, as in its own waits. */
+/* Returns the flags for an event of the current context. A thread that waits for the event sleeps
+ * if the program has asked for that in its own waits in this context. */
 static unsigned flags_of_event(const struct bfc_driver *driver) {
     unsigned flags = 0;
     bool sleeps = driver->cuCtxGetFlags && driver->cuCtxGetFlags(&flags) == CUDA_SUCCESS &&
@@ -45,8 +45,9 @@ static unsigned flags_of_event(const struct bfc_driver *driver) {
 }
 
 /*
- * An event belongs to the context that is current when it is made. The gate is not passed, so the
- * thread is relaxed even where no capture was seen yet.
+ * The context is made current, because an event belongs to the context that is current when it is
+ * made. This does not pass the gate, so a capture may begin meanwhile; therefore the thread is
+ * relaxed even if no capture was seen yet.
  */
 CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
                                      CUevent *handle) {

@@ -14,29 +14,27 @@
 #include "interpose/driver/driver.h"
 
 /*
- * What became of an event's context. LIVE: it is in use. ENDING: it is about to end; no call is
- * made with the event, whose state is unknown. DEAD: it has ended; the event counts as complete,
- * and its handle is invalid.
+ * The state of an event's context. LIVE: the context is in use. ENDING: the context is about to
+ * end; no call is made with the event, whose state is unknown. DEAD: the context has ended; the
+ * event counts as complete, and its handle is invalid.
  */
 enum liveness { LIVE, ENDING, DEAD };
 
 struct event {
     CUevent handle;
     CUcontext context;
-    unsigned users;         /* atomic: host waits for the event that are under way */
+    unsigned users;         /* atomic: a count of host waits for the event that are under way */
     unsigned char liveness; /* atomic, changed under the lock: an enum liveness */
-    unsigned char state;    /* atomic, in a fence's first event: the fence's, an enum state */
-    struct event *next;     /* in its fence, or in the store */
+    unsigned char state;    /* atomic; in a fence's first event: the fence's state, an enum state */
+    struct event *next;     /* the next event of the same fence, or of the store */
 };
 
 static inline enum liveness bfc_fence_event_liveness(const struct event *event) {
     return (enum liveness)bfc_load_seq_cst(&event->liveness);
 }
 
-/*
- * Sets the liveness of the list's events of this context, except of dead ones: a new context may
- * have the same handle as one that has ended.
- */
+/* Sets the liveness of the list's events of this context, except of dead ones, because a new
+ * context may have the same handle as one that has ended. */
 void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
 /* Makes a CUDA event of the context, without timing. */
@@ -57,9 +55,9 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 }
 
 /*
- * CUDA_SUCCESS when all are complete, CUDA_ERROR_NOT_READY, or an error. An event of a context that
- * is about to end is not ready: it will soon be dead, or live again. A query is not counted in
- * `users`; only a host wait is.
+ * Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
+ * An event of a context that is about to end is not ready: it will soon be dead, or live again. A
+ * query is not counted in `users`; only a host wait is.
  */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
@@ -73,7 +71,9 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
 }
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *events);
 
-/* Makes the context's later work wait for all events of the list. It is not counted in `users`. */
+/* Makes the context's later work wait for all events of the list. If one of them is of a context
+ * that is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. The call is not counted in
+ * `users`. */
 static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, CUcontext context,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

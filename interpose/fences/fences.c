@@ -52,16 +52,16 @@ struct bfc_fences {
     struct bfc_gate_part gate_part; /* first: its address is that of the fences */
     unsigned ordering;              /* threads that hold a fence to make a context wait for it */
     unsigned looking;               /* threads that query fences */
-    uint64_t looked;                /* how often one has ended its queries */
+    uint64_t looked;                /* how often a thread has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
     size_t mixed;            /* pending fences over another context than `usual`, or over several */
-    CUcontext usual;         /* of the first pending fence */
+    CUcontext usual;         /* context of the fence that was drawn when the ring was last empty */
     uint64_t stride;         /* fences that the last poll's last success retired at once */
     bfc_fence seen_recorded; /* no fence below it is still being recorded */
-    bfc_fence handed_out;    /* the highest that was announced */
-    bfc_fence ordered;       /* atomic: the highest that the owner was made to wait for */
+    bfc_fence handed_out;    /* the highest fence that was announced */
+    bfc_fence ordered;       /* atomic: the highest fence that the owner was made to wait for */
     struct event *store;     /* events for reuse, besides those in the ring */
     struct ending *endings;
     unsigned makers; /* threads that make events */
@@ -115,7 +115,7 @@ static bool is_recorded(const struct entry *entry) {
     return state_of(entry) == RECORDED;
 }
 
-/* Under the lock: whether no fence is being recorded, and no context is being made to wait. */
+/* Is no fence being recorded, and no context being made to wait for one? Called under the lock. */
 static bool nothing_inside(struct bfc_gate_part *gate_part) {
     struct bfc_fences *fences = (struct bfc_fences *)gate_part;
     if (fences->seen_recorded < fences->first)
@@ -186,10 +186,8 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
     entry->events = NULL;
 }
 
-/*
- * Drops a fence at either end of the ring. An event that was its only one stays for the next fence
- * at its place.
- */
+/* Drops a fence at either end of the ring. If the fence has one event, which is live, that event
+ * stays for the next fence at the same place. */
 static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
     if (UNLIKELY(fences->mixed))
         fences->mixed -= is_mixed(fences, entry->events);
@@ -246,7 +244,8 @@ static bool take_stored_event(struct bfc_fences *fences, CUcontext context, stru
     return true;
 }
 
-/* One event for each context, or none at all; under the lock. */
+/* Takes one event for each context from the store. NULL: the store lacks one, and keeps the others.
+ * Called under the lock. */
 static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext *contexts,
                                      size_t count) {
     struct event *taken = NULL;
@@ -259,8 +258,9 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
 }
 
 /*
- * False: one of the contexts is about to end, and no event may be made in it. A thread that ends a
- * context waits until `makers` is 0.
+ * Counts the caller among `makers`, so that it may make events in these contexts. A thread that
+ * ends a context waits until `makers` is 0. False: one of the contexts is about to end, and no
+ * event may be made in it.
  */
 static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
     bool may = true;
@@ -322,7 +322,8 @@ static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *co
     return CUDA_SUCCESS;
 }
 
-/* The same if the part of the gate is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* Draws a fence as soon as the part of the gate is not shut. Returns
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if something captures. */
 static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *contexts,
                                    size_t count, struct event **events, bfc_fence *fence) {
     bool shut, open;
@@ -341,10 +342,8 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/*
- * Some of the events may have been recorded, but without the others they do not show that the block
- * is free.
- */
+/* Makes a fence void, because not all of its events could be recorded. Those that were recorded do
+ * not show that the block is free without the others. */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
     bfc_store_release(&events->state, VOID);
@@ -359,7 +358,8 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     struct event *events = NULL;
     bfc_fence drawn = BFC_NO_FENCE;
     CUresult result;
-    /* Another thread may take the events that this one put into the store; then it makes more. */
+    /* Another thread may take the events that this one has put into the store; then this one makes
+     * more. */
     while ((result = draw_inside(fences, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(fences, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
@@ -377,7 +377,8 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
 
 /* ---- looking ---- */
 
-/* Under the lock: pins a recorded, pending fence and returns its events. NULL: it is not one. */
+/* Pins a fence and returns its events; NULL: the fence is not pending, or not recorded. Called
+ * under the lock. */
 static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
     if (fence < fences->first || fence >= fences->next || !is_recorded(entry_of(fences, fence)))
         return NULL;
@@ -392,10 +393,10 @@ static struct event *pin_event(struct bfc_fences *fences, bfc_fence fence) {
     return events;
 }
 
-/* A pinned fence is not retired, so it is still in the ring. */
+/* Unpins a fence. It is still in the ring, because a pinned fence is not retired. */
 static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool complete) {
     entry_of(fences, fence)->pins--;
-    /* A complete fence implies those before it if all are over one context. */
+    /* A complete fence implies that those before it are complete, if all are over one context. */
     if (complete && (fences->mixed == 0 || fence == fences->first))
         retire_up_to(fences, fence);
 }
@@ -425,7 +426,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->first + look->step - 1;
     look->events = pin_locked(fences, look->fence);
-    if (!look->events && look->step > 1) { /* it is not recorded yet, but the first may be */
+    if (!look->events && look->step > 1) { /* the first one may be recorded */
         look->step = 1;
         look->fence = fences->first;
         look->events = pin_locked(fences, look->fence);
@@ -499,7 +500,8 @@ uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun) {
 
 /* ---- waiting ---- */
 
-/* Waits for the events; if the driver cannot wait now, naps and returns CUDA_ERROR_NOT_READY. */
+/* Waits for the events. If that is impossible for now, because a context of theirs is about to end,
+ * naps and returns CUDA_ERROR_NOT_READY. */
 static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
     CUresult result = bfc_fence_events_synchronize(driver, events);
     if (result == CUDA_ERROR_NOT_READY)
@@ -532,7 +534,8 @@ static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_drive
         bfc_nap(NAP_NS);
         return CUDA_SUCCESS;
     }
-    /* This does not pass the gate, so the process's first capture may begin meanwhile. */
+    /* This wait does not pass the gate, so the process's first capture may begin meanwhile; the
+     * thread is relaxed for that case. */
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
@@ -569,10 +572,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
 
 /* ---- ordering ---- */
 
-/*
- * If the owner was already made to wait for this fence or a later one, there is nothing to do; the
- * fence that was published then is not below this one.
- */
+/* If the owner's context already waits for this fence or a later one, there is nothing to do; the
+ * fence that was published then is not below this one. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))
@@ -616,7 +617,7 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 
 /* ---- a context's end ---- */
 
-/* Empties the ring's places without a pending fence of events that are not live. */
+/* Removes events that are not live from those places of the ring that hold no pending fence. */
 static void clear_idle(struct bfc_fences *fences) {
     for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
         struct entry *entry = entry_of(fences, fence);
@@ -645,7 +646,7 @@ static bool is_used(const struct entry *entry, CUcontext context) {
     return used;
 }
 
-/* Whether any call with events of the context is under way. */
+/* Is any call under way that may use events of the context? */
 static bool are_used(struct bfc_fences *fences, CUcontext context) {
     bool used = fences->makers != 0 || fences->ordering != 0 || fences->looking != 0;
     for (bfc_fence fence = fences->first; fence < fences->next && !used; fence++)
@@ -658,7 +659,8 @@ struct suspension {
     CUcontext context;
 };
 
-/* Called repeatedly, so that events that were made meanwhile get their liveness too. */
+/* Marks the context's events as ENDING. True: no call uses them. It is called repeatedly, so that
+ * events that were made meanwhile are marked too. */
 static bool put_fences_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_fences *fences = suspension->fences;

@@ -18,8 +18,8 @@
 
 struct bfc_fences;
 
-/* NULL: the host has no memory. Destroying forgets the events, which the driver destroys with their
- * contexts. */
+/* bfc_fences_create returns NULL if the host has no memory. bfc_fences_destroy forgets the events,
+ * which the driver destroys with their contexts. */
 struct bfc_fences *bfc_fences_create(void);
 void bfc_fences_destroy(struct bfc_fences *fences);
 
@@ -32,14 +32,12 @@ void bfc_fences_destroy(struct bfc_fences *fences);
 CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
                            const CUcontext *contexts, size_t count, bfc_fence *fence);
 
-/*
- * The highest fence known to be complete. Makes a few queries at most, and none while a capture is
- * under way.
- */
+/* Returns the highest fence known to be complete. Makes a few queries at most, and none while a
+ * capture is under way. */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
-/* How many polls have ended so far, or have begun. What one is asking about is not known as
- * complete to others before it ends. */
+/* Returns how many polls have ended so far; with `begun`, those under way are counted as well.
+ * While a poll asks about a fence, that fence does not count as complete for other threads. */
 uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun);
 
 /*
@@ -49,54 +47,50 @@ uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun);
 bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *driver,
                           bfc_fence fence, uint64_t timeout_ns, CUresult *error);
 
-/* Blocks until all that this one fence covers is complete, and returns the driver's error. */
+/* Blocks until all work that this fence covers is complete, and returns the driver's error. */
 CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driver *driver,
                                 bfc_fence fence);
 
-/* The last fence drawn: BFC_NO_FENCE if there was none. */
+/* Returns the last fence drawn; BFC_NO_FENCE: none was drawn. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 
 /* A pending hand-out, from bfc_fences_announce to the call that completes or retracts it. */
 struct bfc_order {
     bfc_fence fence;
-    struct event *events; /* held; NULL: nothing is left to be waited for */
+    struct event *events; /* pinned; NULL: there is nothing left to wait for */
 };
 
 /*
  * Publishes that a block is about to be handed out under `fence`, and passes the gate:
- * bfc_fences_order or bfc_fences_retract must follow at once. False: something captures, and the
- * gate was not passed; the fence stays published.
+ * bfc_fences_order or bfc_fences_retract must follow at once. False: something captures or is about
+ * to, and the gate was not passed; the fence stays published.
  */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order);
 void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order);
 
 /*
- * Makes all later work of `context` wait on the device for the fence, unless it is complete or that
- * work already waits for a later fence. `context` is the same in all calls: the one that owns the
- * pool.
+ * Makes all later work of `context` wait on the device for the fence, unless the fence is complete
+ * or that work already waits for a later fence. `context` is the same in all calls: the one that
+ * owns the pool.
  */
 CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
                           CUcontext context, const struct bfc_order *order);
 
-/*
- * The highest fence published. A thread that publishes one later sees everything that the caller
- * did before this call.
- */
+/* Returns the highest fence published. A thread that publishes a fence later sees everything that
+ * the caller did before this call. */
 bfc_fence bfc_fences_announced(struct bfc_fences *fences);
 
 /*
- * Call before a context ends. On return no call uses its events any more, except one that has
- * blocked for longer than a second (the end may depend on what its thread does next). Afterwards
- * either forget the context, or resume it if it has not ended after all. Meanwhile its fences do
- * not complete, and none is recorded in it.
+ * Call this before a context ends. After it returns, no call uses the context's events, except one
+ * that has blocked for longer than a second (the end may depend on what its thread does next).
+ * Afterwards either forget the context, or resume it if it has not ended after all. Meanwhile its
+ * fences do not complete, and no fence is recorded in it.
  */
 void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context);
 void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context);
 
-/*
- * Call after the end of a context in which fences were recorded; no call with its events may be
- * under way.
- */
+/* Call this after the end of a context in which fences were recorded. No call with its events may
+ * be under way. */
 void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context);
 
 #endif
