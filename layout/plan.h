@@ -58,8 +58,8 @@ struct bfc_plan_header {
     uint32_t byte_order;   /* BFC_PLAN_BYTE_ORDER as its writer stores it */
     uint64_t checksum;     /* bfc_plan_checksum */
     uint64_t file_bytes;   /* size of the whole file */
-    uint64_t source_hash;  /* of the lifetimes and constraints that the plan was made from */
-    uint64_t program_hash; /* of the recorded executable and its arguments; 0: unknown */
+    uint64_t source_hash;  /* hash of the lifetimes and constraints that the plan was made from */
+    uint64_t program_hash; /* hash of the recorded executable and its arguments; 0: unknown */
     uint64_t bound;        /* bytes: no plan needs less, all arenas together */
     uint64_t peak;         /* bytes that this plan needs */
     uint64_t align;        /* bytes: all offsets and sizes are multiples of this */
@@ -80,7 +80,7 @@ struct bfc_plan_header {
 /* A range of memory with a plan of its own: one space or device, or a part of one. */
 struct bfc_plan_arena {
     uint64_t bound; /* bytes */
-    uint64_t peak;  /* bytes: how much to reserve for it */
+    uint64_t peak;  /* bytes to reserve for the arena */
     uint32_t device;
     uint32_t events;
     uint64_t reserved; /* zero */
@@ -139,8 +139,8 @@ static inline uint64_t bfc_plan_program(uint64_t executable_hash, uint64_t argum
     return executable_hash ? bfc_mix_join(executable_hash, argument_hash) : 0;
 }
 
-/* Identifies an allocation by what a replay knows when it is requested; the size is rounded up to
- * align. */
+/* Returns a token that identifies an allocation by what a replay knows when the allocation is
+ * requested; the size is rounded up to align. */
 static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t thread) {
     return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }

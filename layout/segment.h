@@ -34,7 +34,7 @@
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
 #define BFC_SEGMENT_VERSION 10u
 
-/* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
+/* Format of the name for shm_open: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
 #define BFC_SEGMENT_NAME_PREFIX "bfcpreload."
 
@@ -69,7 +69,7 @@ enum bfc_forward_reason {
     BFC_FORWARD_TOO_LARGE, /* more than the device has, or the pool could not get it */
     BFC_FORWARD_CAPTURE,   /* forbidden during a stream capture: the driver answers */
     BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
-    BFC_FORWARD_BYPASSED,  /* above BFC_BYPASS_ABOVE */
+    BFC_FORWARD_BYPASSED,  /* a size above BFC_BYPASS_ABOVE */
     BFC_FORWARD_NO_PAGES,  /* BFC_BACKING=pages, and the driver refused to map one */
     BFC_FORWARD_REASONS = 16,
 };
@@ -141,7 +141,7 @@ static inline uint64_t bfc_latency_bin_start(unsigned bin) {
 /* The last resorts, in the order in which an allocation tries them before it fails. The first is a
  * part of the pool, and counted in the pool's counters (pool/stats.h). */
 enum bfc_rung {
-    BFC_RUNG_POOL,     /* its own pool: waits for fences, gives idle regions back */
+    BFC_RUNG_POOL,     /* the pool of the allocation: waits for fences, gives idle regions back */
     BFC_RUNG_CONTEXTS, /* the process's other contexts on the device */
     BFC_RUNG_JOBS,     /* what other jobs cache */
     BFC_RUNG_WAIT,     /* BFC_WAIT: what other jobs use */
@@ -168,13 +168,14 @@ struct bfc_rung_counts {
 #define BFC_WAITER_LOST_NS UINT64_C(2000000000)
 
 struct bfc_waiter {
-    uint64_t bytes; /* asked for; 0: nobody waits here */
+    uint64_t bytes; /* bytes asked for; 0: no thread waits here */
     uint64_t since_ns;
     uint64_t seen_ns; /* when the waiter last looked */
     uint32_t wake;
-    uint32_t pool;     /* index of its section */
+    uint32_t pool;     /* index of the pool's section */
     uint32_t position; /* place in the queue when the waiter last looked, from 1 */
-    /* By how much the driver rounds up what its process has reserved on the device, in 4 KiB. */
+    /* What the driver adds by rounding up what the waiter's process has reserved on the device, in
+     * units of 4 KiB. */
     uint32_t rounded_4k;
 };
 
@@ -186,7 +187,7 @@ struct bfc_waiter {
 struct bfc_awaited {
     uint64_t until_ns; /* when it expires; 0: nobody waits */
     uint64_t turn_ns;  /* when the waiter became the first */
-    uint64_t bytes;    /* asked for */
+    uint64_t bytes;    /* bytes that the waiter asked for */
     /* Bytes that this job would have to give, if all other jobs gave what they only cache, for the
      * waiter to be served. All ones: this job gives nothing. */
     uint64_t from_here;
@@ -195,20 +196,21 @@ struct bfc_awaited {
 /* ---- a pool's section ---- */
 
 /*
- * With BFC_BACKING=pages: the memory behind a pool's addresses, in bytes; all 0 without. A page has
- * been moved as often as it was mapped, but for the first time. What was created and not released
- * is what is backed, and the rest of `addresses` is bare; `reserved` of the pool's counters has
- * plain regions as well, which took the place of pages that failed. Each word is right by itself.
+ * With BFC_BACKING=pages: the memory behind a pool's addresses, in bytes; otherwise all 0. A page
+ * moves each time that it is mapped, except the first time. The pages that were created and not
+ * released back a part of `addresses`, and the rest is bare. `reserved` of the pool's counters also
+ * includes plain regions, which took the place of pages that failed. Each word is right by itself.
  */
 struct bfc_segment_pages {
-    uint64_t addresses; /* reserved now */
-    uint64_t created;   /* ever */
-    uint64_t mapped;    /* ever */
-    uint64_t released;  /* ever */
-    uint64_t calls;     /* a count: of virtual memory management */
-    uint64_t ready;     /* in pages without a byte in use, pending or deferred, at `looked_ns` */
-    uint64_t pinned;    /* in pages that were shown to others and stay where they are; as `ready` */
-    uint64_t looked_ns; /* CLOCK_REALTIME; 0: never. When the map is refreshed */
+    uint64_t addresses; /* bytes of addresses that are reserved now */
+    uint64_t created;   /* bytes of all pages ever created */
+    uint64_t mapped;    /* bytes of all pages ever mapped, counted again each time */
+    uint64_t released;  /* bytes of all pages ever released */
+    uint64_t calls;     /* a count: calls of the driver's virtual memory management */
+    uint64_t ready;  /* bytes in pages without a byte in use, pending or deferred, at `looked_ns` */
+    uint64_t pinned; /* bytes in pages that were shown to others and so stay in place, as of
+                        `looked_ns` */
+    uint64_t looked_ns; /* when the map was last refreshed: CLOCK_REALTIME; 0: never */
 };
 
 /* Returns the bytes of all pages that exist. */
@@ -227,8 +229,8 @@ static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
  * by itself. If there was no allocation among them, `request` stays as it was.
  */
 struct bfc_segment_fit {
-    uint64_t request;   /* bytes of that allocation; 0: not measured yet */
-    uint64_t too_small; /* bytes: ready, but in blocks that could not serve it */
+    uint64_t request;   /* bytes of that largest allocation; 0: not measured yet */
+    uint64_t too_small; /* ready bytes in blocks that are too small for `request` */
 };
 
 enum bfc_plan_source {
@@ -237,12 +239,10 @@ enum bfc_plan_source {
     BFC_PLAN_OF_LOOP = 2, /* BFC_PLAN=auto: made in the job */
 };
 
-/*
- * The plan that the pool's context follows, and how well. Each word is right by itself. An
- * allocation is followed, unplanned or missed.
- */
+/* The plan that the pool's context follows, and how well. Each word is right by itself. Each
+ * allocation counts as followed, unplanned or missed. */
 struct bfc_segment_plan {
-    uint64_t source; /* enum bfc_plan_source; all else is of the last plan, or 0 */
+    uint64_t source; /* enum bfc_plan_source; all other fields are of the last plan, or 0 */
     uint64_t prefix; /* a count: planned allocations before the first period, on this device */
     uint64_t period; /* a count: planned allocations in one period; 0: the plan holds a whole run */
     uint64_t periods;    /* a count: periods that the job has gone through */
@@ -259,18 +259,19 @@ struct bfc_segment_plan {
                             last */
     uint64_t expected;   /* bytes of that planned allocation, rounded */
     uint64_t came;       /* bytes of the allocation that came instead, rounded; 0: none came */
-    uint64_t diverged_ns; /* CLOCK_REALTIME */
+    uint64_t diverged_ns; /* when that was: CLOCK_REALTIME */
     uint64_t before;      /* bytes that the pool alone had reserved when it first asked for memory
                              for a plan that was made in the job; 0: it never did */
 };
 
 struct bfc_segment_pool {
-    uint64_t state;          /* enum bfc_pool_state */
-    uint64_t memory;         /* enum bfc_memory */
-    int64_t device;          /* ordinal of the device, as the process numbers its devices */
-    uint64_t context_id;     /* cuCtxGetId's, or a number of ours where the driver lacks it */
-    uint64_t device_total;   /* bytes; of host memory: BFC_SPILL */
-    uint8_t device_uuid[16]; /* 0: of host memory */
+    uint64_t state;      /* enum bfc_pool_state */
+    uint64_t memory;     /* enum bfc_memory */
+    int64_t device;      /* ordinal of the device, as the process numbers its devices */
+    uint64_t context_id; /* the id from cuCtxGetId, or a number of ours where the driver lacks that
+                            call */
+    uint64_t device_total;   /* bytes of the device; for host memory: BFC_SPILL */
+    uint8_t device_uuid[16]; /* zero for host memory */
     char device_name[64];    /* NUL-terminated */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
@@ -279,7 +280,7 @@ struct bfc_segment_pool {
                             lanes */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
-    struct bfc_rung_counts rungs[BFC_RUNGS]; /* that of BFC_RUNG_POOL stays 0 */
+    struct bfc_rung_counts rungs[BFC_RUNGS]; /* the one of BFC_RUNG_POOL stays 0 */
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
@@ -287,7 +288,7 @@ struct bfc_segment_pool {
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
     struct bfc_segment_plan plan;
-    struct bfc_awaited awaited; /* other jobs write it */
+    struct bfc_awaited awaited; /* written by other jobs */
 };
 
 /* Returns how many waits for the context were made for frees. */
@@ -313,15 +314,15 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
 #define BFC_MAP_BARE 0xffu
 
 struct bfc_map_row {
-    uint64_t start, size; /* of the region, in bytes */
-    uint64_t pool;        /* index of its section */
+    uint64_t start, size; /* the region, in bytes */
+    uint64_t pool;        /* index of the pool's section */
     uint64_t cell_bytes;
     uint8_t cells[BFC_MAP_CELLS];
 };
 
 struct bfc_map {
     uint64_t sequence;
-    uint64_t rows;         /* in use, at most BFC_MAP_ROWS */
+    uint64_t rows;         /* rows in use, at most BFC_MAP_ROWS */
     uint64_t left_out;     /* regions for which there was no row */
     uint64_t refreshed_ns; /* CLOCK_REALTIME; 0: never */
     struct bfc_map_row row[BFC_MAP_ROWS];
@@ -400,14 +401,14 @@ struct bfc_segment_header {
     int32_t pid; /* process id in the job's own pid namespace */
     uint32_t uid;
     uint64_t pid_namespace; /* inode number */
-    uint64_t start_time;    /* of the process: clock ticks after boot, field 22 of /proc/PID/stat */
-    uint64_t created_ns;    /* of the segment: CLOCK_REALTIME */
+    uint64_t start_time;    /* in clock ticks after boot: field 22 of /proc/PID/stat */
+    uint64_t created_ns;    /* when the segment was made: CLOCK_REALTIME */
     char command[256];      /* the arguments, joined by blanks, cut off, NUL-terminated */
     char library[32];       /* our version */
     char job[64];           /* the launcher's name of the job of which this is a rank, or empty */
-    int32_t rank;           /* in the job; -1: not known to be one of several */
-    int32_t local_rank;     /* on this machine, or -1 */
-    int32_t ranks;          /* in the job, or -1 */
+    int32_t rank;           /* rank in that job; -1: not known to be one of several */
+    int32_t local_rank;     /* rank on this machine, or -1 */
+    int32_t ranks;          /* a count: ranks in that job, or -1 */
 
     /* Configuration in force, as NAME=value lines; and complaints about malformed variables. */
     uint32_t configuration_errors;
@@ -415,7 +416,7 @@ struct bfc_segment_header {
     char complaints[1024]; /* a line each, cut off */
 
     /* Liveness. */
-    uint32_t owner; /* robust futex, see above */
+    uint32_t owner; /* robust futex, described at the top of this file */
 
     /*
      * Requests: the words that readers write. A reader adds the bytes that should go back to the
@@ -429,7 +430,7 @@ struct bfc_segment_header {
     uint64_t request_bytes;
     uint64_t released_bytes; /* bytes given back on requests since the start */
 
-    /* Numbers of the next events. */
+    /* The numbers that the next events get. */
     uint64_t next_event;
     uint64_t next_landmark;
 

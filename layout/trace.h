@@ -36,8 +36,8 @@ struct bfc_trace_header {
     uint32_t record_bytes;    /* sizeof(struct bfc_trace_record) */
     uint32_t process;         /* process id */
     uint64_t rounding;        /* bytes: the pool's granule */
-    uint64_t executable_hash; /* of its path and build id; 0: unknown */
-    uint64_t argument_hash;   /* of its arguments; 0: unknown */
+    uint64_t executable_hash; /* hash of the executable's path and build id; 0: unknown */
+    uint64_t argument_hash;   /* hash of the program's arguments; 0: unknown */
     uint64_t started;         /* nanoseconds since 1970; 0: unknown */
     char device[64];          /* name of device 0, zero-terminated */
     uint64_t reserved;        /* zero */
@@ -91,13 +91,13 @@ enum bfc_trace_memory {
 struct bfc_trace_record {
     uint64_t sequence; /* rises by one with each record of the process; a gap means that records
                           were lost */
-    uint64_t serial;   /* of the allocation: unique in the process */
+    uint64_t serial;   /* number of the allocation, unique in the process */
     uint64_t bytes;
     uint32_t thread; /* the process's threads are numbered 0, 1, … as they are first seen */
     uint32_t stream; /* numbered likewise; 0: the default stream, or the call has none */
     uint16_t device;
     uint16_t op;       /* enum bfc_trace_op */
-    uint16_t memory;   /* of an allocation: enum bfc_trace_memory */
+    uint16_t memory;   /* enum bfc_trace_memory of an allocation */
     uint16_t reserved; /* zero */
 };
 

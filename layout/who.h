@@ -40,9 +40,9 @@ struct bfc_who_header {
     int32_t pid;
     uint64_t sites, frames, objects; /* counts */
     uint64_t texts;                  /* bytes */
-    uint64_t written_ns;             /* CLOCK_REALTIME */
+    uint64_t written_ns;             /* when the file was written: CLOCK_REALTIME */
     uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
-    uint64_t samples;                /* ever taken */
+    uint64_t samples;                /* a count: samples ever taken */
     uint64_t lost;                   /* samples lost for want of room */
     uint64_t executable;             /* offset of its path in the texts; empty: not known */
     uint64_t regions, blocks;        /* counts */
@@ -56,11 +56,12 @@ struct bfc_who_header {
 struct bfc_who_site {
     uint64_t first;          /* index of its first frame; frames are innermost first */
     uint32_t native, python; /* counts: native frames, and behind them frames of Python */
-    uint64_t samples;        /* a count of all samples ever taken here */
-    uint64_t live_samples;   /* a count of samples whose blocks are in use */
+    uint64_t samples;        /* a count: samples ever taken here */
+    uint64_t live_samples;   /* a count: samples whose blocks are in use */
     double blocks, bytes;    /* allocated ever; bytes as asked for */
     double live_blocks, live_bytes;
-    double live_variance; /* of live_bytes, in bytes squared: its root is the standard error */
+    double live_variance; /* variance of live_bytes, in bytes squared: its root is the standard
+                             error */
     uint32_t tag; /* offset in the texts: what the thread said that it was doing; empty: nothing */
     uint32_t zero;
 };
@@ -74,7 +75,7 @@ struct bfc_who_frame {
 };
 
 struct bfc_who_object {
-    uint64_t start, end; /* where it was loaded */
+    uint64_t start, end; /* addresses where the object was loaded */
     uint32_t path;       /* offset in the texts; empty: the executable */
     uint32_t zero;
 };

@@ -15,8 +15,8 @@ struct capture {
     CUcontext context; /* the context of the stream */
     uintptr_t thread;  /* the thread that began the capture */
     CUstreamCaptureMode mode;
-    bool default_stream; /* the stream is the default stream of the thread in the context: only that
-                            thread can name it, and only while the context is current */
+    bool default_stream; /* the stream is a default one: only its thread can name it, and only while
+                            the context is current */
     struct capture *next;
 };
 

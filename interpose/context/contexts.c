@@ -19,7 +19,7 @@ static struct known {
 } table[MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned high; /* atomic: places that were ever taken */
+static unsigned high; /* atomic: a count of places that were ever taken */
 unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 

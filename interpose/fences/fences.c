@@ -9,7 +9,8 @@
  *
  * The lock is a part of the gate (interpose/context/capture.h): a fence counts as inside the gate
  * while it is drawn but not recorded, or while a context is being made to wait for it. So a free
- * locks once and records its events, and a poll that finds nothing locks twice and makes one query.
+ * takes the lock only once and records its events outside it; a poll takes the lock twice, and once
+ * more for each query.
  *
  * Polling gallops: a complete event implies the earlier ones of its context, so while all pending
  * fences are of one context alone, a few queries retire hundreds of fences.
@@ -40,7 +41,7 @@ struct ending {
 
 struct entry {
     struct event *events; /* of a pending fence: at least one; else none, or one for reuse */
-    unsigned pins;        /* threads that use the events now */
+    unsigned pins;        /* a count of threads that use the events now */
 };
 
 /*
@@ -50,21 +51,21 @@ struct entry {
  */
 struct bfc_fences {
     struct bfc_gate_part gate_part; /* first: its address is that of the fences */
-    unsigned ordering;              /* threads that hold a fence to make a context wait for it */
-    unsigned looking;               /* threads that query fences */
+    unsigned ordering;              /* a count of threads that make a context wait for a fence */
+    unsigned looking;               /* a count of threads that query fences */
     uint64_t looked;                /* how often a thread has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
     size_t mixed;            /* pending fences over another context than `usual`, or over several */
     CUcontext usual;         /* context of the fence that was drawn when the ring was last empty */
-    uint64_t stride;         /* fences that the last poll's last success retired at once */
-    bfc_fence seen_recorded; /* no fence below it is still being recorded */
+    uint64_t stride;         /* how many fences the last success of the last poll retired */
+    bfc_fence seen_recorded; /* no fence below this number is still being recorded */
     bfc_fence handed_out;    /* the highest fence that was announced */
     bfc_fence ordered;       /* atomic: the highest fence that the owner was made to wait for */
     struct event *store;     /* events for reuse, besides those in the ring */
     struct ending *endings;
-    unsigned makers; /* threads that make events */
+    unsigned makers; /* a count of threads that make events */
     bool voids;      /* there has been a void fence since the ring was last empty */
 };
 

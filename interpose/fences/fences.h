@@ -8,7 +8,9 @@
  * two threads record them. Fences complete in the order of their numbers: the fences reported
  * complete are always a prefix.
  *
- * Thread-safe. Nothing here holds a lock across a driver call; only bfc_fences_wait blocks.
+ * Thread-safe. No function holds a lock across a driver call. Only bfc_fences_wait,
+ * bfc_fences_synchronize and bfc_fences_suspend_context wait for the device or for other threads'
+ * calls.
  */
 #ifndef BFC_INTERPOSE_FENCES_H
 #define BFC_INTERPOSE_FENCES_H
@@ -42,7 +44,8 @@ uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun);
 
 /*
  * Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
- * highest fence known to be complete; `error`, if not NULL, gets the driver's error.
+ * highest fence known to be complete. Without a limit, `*error` is set to the driver's error if
+ * `error` is not NULL; with a limit, `*error` does not change.
  */
 bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *driver,
                           bfc_fence fence, uint64_t timeout_ns, CUresult *error);
