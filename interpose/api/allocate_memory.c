@@ -27,7 +27,7 @@ static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bf
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
                                       CUresult error, uint64_t start);
 
-/* After an allocation that the arena served, before the program has its address. */
+/* Notes an allocation that the arena served, before the program has its address. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
                                           size_t bytes, uint64_t start) {
     unsigned bin = bfc_size_bin(bytes);
@@ -56,7 +56,9 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
 
 /* ---- hits alone ---- */
 
-/* The pool's status for a request that has to be looked at before it is put to the pool. */
+/*
+ * Asks the pool for a hit, for a request that has to be checked first. Returns the pool's status.
+ */
 static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
                                                       struct bfc_arena *arena, size_t bytes,
                                                       struct bfc_block_info *block) {
@@ -91,7 +93,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
 
 /* ---- calls that are not as usual ---- */
 
-/* A placer may have a place where the pool alone, too, would serve the call without a check. */
+/* Asks the arena's placer for a request that the pool alone would serve without a check. */
 static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
                                           size_t bytes) {
     const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
@@ -115,8 +117,8 @@ static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint
     return result;
 }
 
-/* For more bytes than the device has, nothing that the pools could give back would help. An error
- * of the driver's but out of memory is the answer. */
+/* Serves a request for more bytes than the device has, for which nothing that the pools could give
+ * back would help. The last resorts are tried only if the driver's answer is out of memory. */
 static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
                                             struct bfc_arena *arena, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_reuse_how how, uint64_t start) {
@@ -157,8 +159,8 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     return result;
 }
 
-/* For a call without an arena (`reason` says why), in a group, of an odd size, in a failed context,
- * in mode ordered or under a plan. */
+/* Serves a call without an arena (`reason` says why), in a group, in a failed context, in mode
+ * ordered or under a plan, and a request that is too large to be served without a check. */
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
@@ -192,8 +194,8 @@ static CUresult check_and_allocate(const struct bfc_driver *driver, CUdeviceptr 
                        captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
 }
 
-/* For the first call, a disabled process, a forked child, a process that records, arguments that
- * the driver must judge, and a capture. */
+/* Serves the first call, calls in a disabled process, a forked child or a process that records,
+ * calls during a capture, and arguments that the driver must judge. */
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = check_and_allocate(driver, pointer, bytes);
@@ -208,8 +210,9 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
 
 /* ---- the pool has no memory ---- */
 
-/* What neither the pool nor a last resort served. The answer is what the driver said when the pool
- * asked it for memory; but where only pages could not be had, cudaMalloc may still succeed. */
+/* Answers a call that neither the pool nor a last resort has served. The answer is the driver's
+ * error when the pool asked it for memory. But where the driver has only failed to make pages, its
+ * cuMemAlloc may still succeed. */
 static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
     bool fatal = bfc_driver_is_fatal(call->error);

@@ -1,6 +1,6 @@
 /*
  * The checked build, with -DBFC_CHECKED: after every call the pool is checked, and a fault ends the
- * process. In the library that is installed the macro is nothing.
+ * process. In the library that is installed the macro expands to nothing.
  */
 #ifndef BFC_INTERPOSE_CHECKED_H
 #define BFC_INTERPOSE_CHECKED_H

@@ -19,7 +19,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* What pools of other contexts know of it: its share in their fences, and frees in its streams. */
+/* Suspends what pools know of a context: its share in their fences, and frees in its streams. */
 static void suspend_context(CUcontext context) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
@@ -47,7 +47,7 @@ static void forget_events(CUcontext context) {
     }
 }
 
-/* One that has left the table; the caller gives its reference. */
+/* Ends an arena that has left the table, and drops the caller's reference. */
 static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_exports_arena_ended(arena);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
@@ -59,7 +59,7 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
     bfc_arena_drop(arena);
 }
 
-/* The context's own one, and that of host memory. */
+/* Ends both arenas of the context, that of device memory and that of host memory. */
 static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_unlink(context, id)))
@@ -67,8 +67,8 @@ static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsig
 }
 
 /*
- * Its own fences go before its arena: until that has ended, somebody may still ask for them. Fences
- * over it are no longer asked for then.
+ * The context's events are forgotten while its own arenas are still in the table: another thread
+ * may still use such an arena, and must not query an event of the ended context.
  */
 static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
@@ -86,10 +86,10 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
 }
 
 /*
- * What is noted of a context is noted by its handle, so of two contexts that have the same one
- * after each other, the first is forgotten before anything is noted of the second. Held while
- * something is forgotten; by the same thread more than once. No lock of anybody's is held when it
- * is taken.
+ * This lock is held while a context is forgotten. Records of a context are stored by its handle, so
+ * if two contexts have the same handle one after the other, the first must be forgotten before
+ * anything is recorded of the second. One thread may take the lock more than once; it holds no
+ * other lock of the library when it takes it.
  */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
@@ -125,7 +125,8 @@ void bfc_context_serve_ends(void) {
     bfc_contexts_set_reviewer(end_unseen_arenas);
 }
 
-/* A new context: where the driver has no ids, only its handle says that another one has ended. */
+/* Where the driver has no ids of contexts, only the handle of a new context shows that the context
+ * which had the same handle has ended. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena;
     if (!driver->cuCtxGetId && bfc_process_if_made()) {
@@ -143,12 +144,15 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
 
 /* ---- ends by a hook ---- */
 
-/* A context that is about to end: nobody of ours is in it from now on (interpose/arena/arena.h). */
+/*
+ * A context that is about to end. The library's own calls enter it no more
+ * (interpose/arena/arena.h).
+ */
 struct ending {
     CUcontext context;
-    uint64_t number;         /* bfc_contexts_close's */
-    struct bfc_arena *arena; /* NULL: it has none */
-    struct bfc_arena *host;  /* the same */
+    uint64_t number;         /* what bfc_contexts_close returned */
+    struct bfc_arena *arena; /* its arena of device memory; NULL: it has none */
+    struct bfc_arena *host;  /* its arena of host memory; NULL: it has none */
 };
 
 static struct ending close_context(const struct bfc_driver *driver, CUcontext context) {
@@ -166,8 +170,8 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
 }
 
 /*
- * Forgets the ended context, unless another thread has done so since it got a new context with the
- * same handle.
+ * Forgets the ended context, unless another thread has done so, because that thread has got a new
+ * context with the same handle.
  */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
@@ -201,7 +205,7 @@ static unsigned long long id_of(const struct bfc_driver *driver, CUcontext conte
     return driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS ? id : 0;
 }
 
-/* cuCtxDetach ends it only if nobody else has attached it. */
+/* cuCtxDetach ends the context only if no other attachment (cuCtxAttach) is left. */
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext)) {
     bool serves = bfc_process_if_made();
@@ -224,8 +228,8 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
            driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
 }
 
-/* Only the last release ends the context, and what is not the last closes nothing; a reset always
- * does, though the context may be back. */
+/* Only the last release ends a primary context, so an earlier release closes nothing. A reset
+ * (`always`) always ends the context, even if the context is active again afterwards. */
 static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bool always,
                             CUresult (*real)(CUdevice)) {
     bool closes = bfc_process_if_made() && (always || !bfc_contexts_is_kept(device));

@@ -17,7 +17,7 @@ CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
 CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
                              CUresult (*real)(CUdevice));
 
-/* After a call that made it, before its thread goes on. */
+/* To be called after a call that created the context, before the program gets the context. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context);
 
 /* From now on contexts that end unseen are looked for (interpose/context/contexts.h). */

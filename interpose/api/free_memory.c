@@ -15,8 +15,9 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* The thread's free that has failed while the runtime passes it on to the driver, that is to
- * bfc_free: the runtime's own code lies between the two. */
+/* A free that has failed before it reached the runtime, and that the runtime now passes on to the
+ * driver, and so to bfc_free, which must answer the same. The runtime's own code lies in between,
+ * so the error cannot be an argument. */
 static __thread struct {
     CUdeviceptr pointer; /* 0: none */
     CUresult result;

@@ -26,8 +26,8 @@ static bool carve_from_group(size_t bytes) {
 }
 
 /*
- * Gives back bytes that the program never had. No work can have used them since, so they keep the
- * fence that they came with.
+ * Gives back a part of the range that the program never got. No work can have used it since it was
+ * allocated, so it keeps the fence that it was allocated with.
  */
 static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
@@ -36,7 +36,8 @@ static void give_block_back(CUdeviceptr start) {
         bfc_pool_free(pool, start, block.fence);
 }
 
-/* What lies before the next address where a large block may start is not used. */
+/* Gives back what lies before the next address where a large block may start. False: there is no
+ * room for the block behind that. */
 static bool skip_lead(size_t bytes) {
     CUdeviceptr lead = bfc_group.next;
     size_t lead_bytes = bytes < BFC_LARGE ? 0 : -lead & (BFC_LARGE - 1);

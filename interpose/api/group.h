@@ -12,7 +12,7 @@
 
 struct bfc_group {
     uint64_t left;           /* bytes left of the range; 0: no group, or used up */
-    CUdeviceptr next;        /* where they begin */
+    CUdeviceptr next;        /* where the bytes that are left begin */
     struct bfc_arena *arena; /* with a reference; NULL: no group */
 };
 extern __thread struct bfc_group bfc_group INITIAL_EXEC HIDDEN;

@@ -16,7 +16,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
 
-/* Asks the driver all that is to be known. */
+/* Asks the driver about the context's device, and sets the arena's limits. */
 static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
                        const struct bfc_options *options) {
     size_t total;
@@ -32,7 +32,7 @@ static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
     return true;
 }
 
-/* A section of host memory has no uuid, since nothing in it is the device's. */
+/* A section of host memory has no uuid, since none of that memory is the device's. */
 static void fill_section(const struct bfc_arena *arena, const struct bfc_driver *driver) {
     struct bfc_segment_pool *section = arena->stats.section;
     bool host = bfc_arena_is_host(arena);

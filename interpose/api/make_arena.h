@@ -1,21 +1,22 @@
-/* Making an arena: its pool, what that takes its memory from, its fences, where it counts. */
+/* Makes an arena with its pool, the source of the pool's memory, its fences and its counters. */
 #ifndef BFC_INTERPOSE_MAKE_ARENA_H
 #define BFC_INTERPOSE_MAKE_ARENA_H
 
 #include "interpose/arena/state.h"
 
 /*
- * A new arena that nobody else knows yet, with one reference, of the current context; an id of 0:
- * the driver has none. NULL: the host has no memory, or the driver does not answer. The segment is
- * there before the first arena, if it is to be.
+ * Makes an arena of the current context, with one reference, that no other thread knows yet. `id`
+ * is 0 if the driver has no ids of contexts. NULL: the host has no memory, or the driver has
+ * returned an error. If there is to be a segment, it must be made before the first arena.
  */
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id);
 
 /*
- * The two halves of that, for an arena of other memory: an arena with one reference, of which the
- * caller sets what it is for (device, home, limits); and what all have: section, fences, pool.
- * NULL: the host has no memory, and the arena is gone.
+ * The two halves of bfc_arena_make, for an arena of other memory. bfc_arena_begin returns an arena
+ * with one reference, in which the caller sets the device, the home and the limits; NULL: the host
+ * has no memory. bfc_arena_complete adds what every arena has: section, fences and pool; NULL: the
+ * host has no memory, and the arena was dropped.
  */
 struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcontext context,
                                   unsigned long long id);

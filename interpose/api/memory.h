@@ -24,7 +24,10 @@ CUresult bfc_free(CUdeviceptr pointer);
 bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);
 
-/* What this thread's bfc_free of `pointer` is to answer, without doing anything; 0: nothing. */
+/*
+ * From now on, this thread's bfc_free of `pointer` only returns `result`. A `pointer` of 0 ends
+ * that.
+ */
 void bfc_free_answered(CUdeviceptr pointer, CUresult result);
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

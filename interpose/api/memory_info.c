@@ -1,8 +1,9 @@
 /*
- * What cuMemGetInfo answers: what the program could still get in one call, which natively is what
- * is free. That is what the driver has left and all that the pools on the device could give back,
- * once work under way is done as a native free would wait for it, within BFC_LIMIT and without
- * BFC_RESERVE; or the largest block that the pool has, if that is more. The rest lies in pieces.
+ * The free bytes that cuMemGetInfo answers are what the program could still allocate in one call,
+ * as they are natively: what the driver has left and all that the pools on the device could give
+ * back, after a wait for work under way as in a native free, within BFC_LIMIT and without
+ * BFC_RESERVE; or the largest block that the pool has free, if that is more. Smaller free blocks do
+ * not count.
  */
 #include "base/numbers.h"
 #include "interpose/api/memory.h"
@@ -12,10 +13,12 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* A region is of whole pages where the device has no less. */
+/* The unit in which the driver takes large allocations from a device. */
 #define PAGE ((uint64_t)2 << 20)
 
-/* Of all pools on the arena's device; `largest` is its own pool's. */
+/*
+ * Sums up the room in all pools on the arena's device; `largest` is that of the arena's own pool.
+ */
 static struct bfc_pool_room read_room(const struct bfc_arena *arena) {
     struct bfc_pool_room all = {0}, room;
     struct bfc_arena *one = NULL;
@@ -33,8 +36,8 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
-/* What counts against a bound is of whole pages where the driver itself serves a request, with a
- * pool of pages, and with pytorch's regions; else as the pool rounds requests. */
+/* Rounds down to what one request can use below a bound: to whole pages if the driver itself may
+ * serve requests, with a pool of pages, and with pytorch's regions; else as the pool rounds. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
     bool by_pages = arena->has_pages || arena->bypass_above != UINT64_MAX ||
@@ -42,7 +45,7 @@ static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
 }
 
-/* What BFC_LIMIT leaves when all went back that can. */
+/* What BFC_LIMIT leaves once `goes` bytes have been given back. */
 static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     if (arena->limit == UINT64_MAX)
         return UINT64_MAX;
@@ -50,7 +53,7 @@ static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
-/* What BFC_RESERVE leaves of what the device has. */
+/* What BFC_RESERVE leaves to the program of `bytes` that the device has. */
 static uint64_t room_beside_reserve(const struct bfc_arena *arena, uint64_t bytes) {
     if (!arena->left_to_others)
         return bytes;
@@ -72,8 +75,8 @@ static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
 
 enum { READINGS = 8 };
 
-/* Where another thread gave something back or took it between the driver's answer and the pools',
- * they do not go together, and are read again, a few times at most. */
+/* If another thread has reserved memory or given memory back between the driver's answer and those
+ * of the pools, the figures do not match, and are read again, a few times at most. */
 static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
                                  size_t *free_bytes, size_t *total_bytes) {
     CUresult result = CUDA_SUCCESS;

@@ -32,7 +32,7 @@ static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcon
     return published;
 }
 
-/* Not the thread's last: another one that lives, or a new one. */
+/* Returns the living arena of the context, or a new one, and makes it the thread's last arena. */
 static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext context,
                                       unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_of_context(context, id);
@@ -44,8 +44,8 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     return arena ? bfc_arena_set_last(arena) : NULL;
 }
 
-/* The thread's last arena was another: that of the context, or of the one that it is a green part
- * of. */
+/* Opens an arena that was not the thread's last one: that of the context or, if the context was
+ * made from a green one, that of the primary context. */
 struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id, enum bfc_forward_reason *reason) {
     CUcontext owner = bfc_green_owner(driver, context);

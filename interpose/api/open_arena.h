@@ -1,5 +1,5 @@
 /*
- * The arena that a call is for: found, or made with all that it is wired to.
+ * Finds the arena that a call is for, or makes it with all that belongs to it.
  *
  * Thread-safe.
  */
@@ -18,8 +18,8 @@ struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, CUcontext cont
                                  unsigned long long id, enum bfc_forward_reason *reason);
 
 /*
- * The arena of the calling thread's current context, made now if it is new. NULL when there is no
- * current context, or no pool could be had for it; `reason` says why. Valid until the thread's
+ * The arena of the calling thread's current context, made now if it is new. NULL if there is no
+ * current context, or no pool can be made for it; `reason` says why. Valid until the thread's
  * next call here or of bfc_arena_of.
  */
 static inline struct bfc_arena *bfc_current_arena(const struct bfc_driver *driver,

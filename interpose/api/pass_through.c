@@ -1,19 +1,19 @@
-/* Calls past the pool that need device memory: counted. */
+/* Counts allocations past the pool. */
 #include "interpose/api/pass_through.h"
 
 #include "interpose/api/open_arena.h"
 #include "interpose/config/process.h"
 #include "interpose/stats/published_segment.h"
 
-/* What these calls return is an address. A handle may be a pointer to the driver's own records, and
- * these may lie where a number of bytes further on there is device memory. */
+/* Whether calls of this kind return an address of device memory. The others return a handle, which
+ * may point to the driver's own records; a range from there on could overlap device memory. */
 static bool gives_address(enum bfc_bypass_kind kind) {
     return kind != BFC_BYPASS_VMM && kind != BFC_BYPASS_ARRAY;
 }
 
 /*
- * The segment is made here too, at the first allocation of whatever kind: a job that never comes to
- * the pool is to be explained as well.
+ * The segment is made here too, at the first allocation of whatever kind, since it must also
+ * explain a job whose allocations never come to the pool.
  */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes) {
     const struct bfc_process *process = bfc_process();

@@ -16,7 +16,7 @@
  * or a handle. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
 
-/* Of an array's first level; an extent of 0 counts as 1. */
+/* The bytes of an array's first level; an extent of 0 counts as 1. */
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
                           size_t depth);
 

@@ -1,4 +1,6 @@
-/* The public interface's ways of looking (interpose/api/bfcpreload.h). */
+/*
+ * Those functions of the public interface that inspect and trim pools (interpose/api/bfcpreload.h).
+ */
 #include <string.h>
 
 #include "interpose/api/bfcpreload.h"
@@ -11,7 +13,7 @@ unsigned bfc_interface(void) {
 }
 
 /* Copies a struct of this version into one of the caller's version, which may be larger or smaller.
- * What the caller's alone has is zero. */
+ * Fields that only the caller's version has become zero. */
 static void hand_over(void *to, size_t to_size, const void *from, size_t from_size) {
     memset(to, 0, to_size);
     memcpy(to, from, to_size < from_size ? to_size : from_size);
@@ -73,7 +75,7 @@ static void add_stats(struct bfcpreload_stats *to, const struct bfc_pool_stats *
         to->largest_free = from->largest_free;
 }
 
-/* The next living arena, of the device if it is not negative, with a reference to drop. */
+/* The next living arena, of any device if `device` is negative, with a reference to drop. */
 static struct bfc_arena *next_arena(int device, struct bfc_arena *previous) {
     if (!bfc_process_if_made())
         return NULL;
