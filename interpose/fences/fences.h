@@ -9,8 +9,8 @@
  * complete are always a prefix.
  *
  * Thread-safe. No function holds a lock across a driver call. Only bfc_fences_wait,
- * bfc_fences_synchronize and bfc_fences_suspend_context wait for the device or for other threads'
- * calls.
+ * bfc_fences_synchronize and bfc_fences_suspend_context may block for long; a call that passes the
+ * gate waits while another thread begins a capture.
  */
 #ifndef BFC_INTERPOSE_FENCES_H
 #define BFC_INTERPOSE_FENCES_H

@@ -23,8 +23,8 @@ enum back_off {
 /*
  * Does the pool grow rather than cut a block of `size` from a wholly free region of `region` bytes?
  * Cutting would keep the whole region from the device's other users. The pool grows if the region
- * is many times as large as both the request and the next step, and if growing costs little or
- * others have asked for memory.
+ * is several times as large as the request and the next step, and if growing costs little or others
+ * have asked for memory.
  */
 bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region);
 

@@ -9,11 +9,11 @@
  * each of its ends. A page is therefore at most 1 / PAGE_PART of the block that it is made for:
  * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %.
  *
- * A small block keeps its page from moving, however large the hole around it is. While pages hardly
- * move, that costs nothing, and small blocks fill what is left of pages. Once more bytes have moved
- * than were ever requested at one time, lifetimes follow no pattern, and small blocks get pages of
- * their own. If the pool cannot get such pages, small and large blocks share pages until pages move
- * again; otherwise each small block would ask the device in vain.
+ * A small block keeps its page from moving, however large the hole around the block is. While pages
+ * hardly move, that costs nothing, and small blocks fill what is left of pages. Once more bytes
+ * have moved than were ever requested at one time, lifetimes follow no pattern, and small blocks
+ * get pages of their own. If the pool cannot get such pages, small and large blocks share pages
+ * until pages move again; otherwise each small block would ask the device in vain.
  *
  * A page that was made for a large block goes back to the device before a much smaller block is put
  * into it (pool/paging/remake.h). The pool looks for such pages only while it has large pages, and

@@ -23,7 +23,8 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
 /* Notes that the device refused a step of `bytes` after `made` bytes of it, which went back unused.
- * Later steps are at most half of `made`, or half of `bytes` if nothing was made. */
+ * The next steps are at most half of `made`, or half of `bytes` if nothing was made; pages that are
+ * made raise that bound again. */
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
 /* Notes that so many bytes of new pages were made: `count` pages of `page` bytes, of which the last

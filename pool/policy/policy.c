@@ -28,8 +28,8 @@ static bool own_split(const struct bfc_pool_config *config) {
     return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
 }
 
-/* Returns the size in granules above which a wholly free region is kept whole. The preallocated
- * region is never above it, because that region is for all requests. */
+/* Returns the size in granules above which a wholly free region is kept whole. It is at least the
+ * size of the preallocated region, because that region is for all requests. */
 static uint64_t whole_above(const struct bfc_pool_config *config) {
     bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);

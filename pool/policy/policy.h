@@ -29,8 +29,8 @@ void policy_set_plain(struct bfc_pool *pool);
  * blocks are sorted. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
-/* Watches so many more allocations (rules.h), each of which takes twice as long. Has no effect
- * where free blocks are sorted. */
+/* Sets how many more allocations are watched (rules.h); each of them takes twice as long. Has no
+ * effect where free blocks are sorted. */
 void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
 /* Returns the size of the block for a request: at least `bytes`, in whole granules. */

@@ -1,7 +1,8 @@
 /*
- * Gives idle regions back; a region is idle if one ready block fills it. Above a threshold, those
- * go that nobody has used for the longest time (idle_collect); on need, large ones
- * (idle_release_large); and by the clock, those that stay idle (bfc_pool_trim_idle).
+ * Gives idle regions back; a region is idle if one ready block fills it. If more than gc_threshold
+ * is reserved, the regions go that have been idle for at least the mean age (idle_collect); if an
+ * allocation needs room, large ones (idle_release_large); by the clock, those that stay idle for
+ * long (bfc_pool_trim_idle).
  */
 #include "pool/regions/idle.h"
 
@@ -93,8 +94,8 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* Returns true if the calls of bfc_pool_trim_idle have found the region idle, without a use in
- * between, for at least `idle_ns`. Notes the time if the region has been used since the last
- * call. */
+ * between, for at least `idle_ns`. The first call that finds a region idle notes the time, and
+ * returns true only if `idle_ns` is 0. */
 static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
     if (region->seen_ns && region->seen_idle == region->idle_since)
         return now - region->seen_ns >= idle_ns;

@@ -8,9 +8,10 @@
 
 /*
  * Returns the size of the next region, for a block of `size` bytes, where the policy wants `bytes`.
- * After bfc_pool_gather_overflow that is the most that overflow blocks ever took at one time; each
- * call measures what they take now, and notes the highest value. Has no effect unless growth is
- * `double`. O(blocks of overflow regions).
+ * That is `bytes` unless growth is `double`, there is a planned region, and
+ * bfc_pool_gather_overflow has found that overflow blocks need one larger region; then it is the
+ * most that these blocks ever took at one time. Each call measures what they take now, and notes
+ * the highest value. O(blocks of overflow regions).
  */
 uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes);
 

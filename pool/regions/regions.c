@@ -74,9 +74,9 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
 }
 
 /*
- * Gives an idle region back, without the lock meanwhile, and returns how many bytes went. If the
- * upstream keeps the region from going, it is the pool's again, as one block that is freed under
- * `fence`; if the host has no memory for its records, the region is lost.
+ * Gives an idle region back; drops the lock meanwhile. Returns how many bytes went. If the upstream
+ * refuses, the region is the pool's again, as one block that is freed under `fence`; if the host
+ * then has no memory for its records, the region is lost.
  */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
