@@ -147,7 +147,8 @@ static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribu
 }
 
 /* The driver is asked too: its answer counts for attributes that answer_for_spilled does not know,
- * and so does every error but CUDA_ERROR_INVALID_VALUE, since this is host memory. */
+ * and so does any error but CUDA_ERROR_INVALID_VALUE, which the driver may return for host memory.
+ */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                   void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)

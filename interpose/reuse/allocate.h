@@ -32,21 +32,23 @@ struct bfc_outcome {
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, struct bfc_outcome *outcome);
 
-/* The same after such a failure. `is_first`: without regard to other jobs that wait for memory. */
+/* The same once more, after a failure of bfc_reuse_allocate. `is_first`: without regard to other
+ * jobs that wait for memory. */
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   size_t bytes, enum bfc_reuse_how how, bool is_first,
                                   struct bfc_outcome *outcome);
 
 /*
- * Blocks that were handed out before their fences were complete are ordered only behind work of
- * their own context. So before anybody else can touch one, the host waits for those fences. If it
- * cannot, nobody else may.
+ * Waits on the host for the fences of blocks that were handed out before those fences were
+ * complete. Such a block is ordered only behind work of its own context, so the wait must come
+ * before another context, device or process can use the block. On an error, none of these may use
+ * it.
  */
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /*
- * The context may be a new one: before it can do work, the host waits for what mode ordered has
- * handed out, which is ordered behind its former work in its own context only.
+ * Records a context that may be new. Before it can do work, the host waits for the fences of blocks
+ * that mode ordered has handed out (bfc_reuse_wait_for_handed_out).
  */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context);
 static inline void bfc_reuse_context_made(const struct bfc_driver *driver, CUcontext context) {

@@ -31,8 +31,8 @@ static inline void bfc_reuse_note_failure(CUresult result) {
 }
 
 /*
- * Whether an error is that of peers that have failed, while the arena's own context has not: then
- * they are its peers no more, and the caller may go on.
+ * Whether an error comes from peers that have failed, while the arena's own context has not. Then
+ * those contexts are no longer its peers, and the caller may go on.
  */
 bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUresult result);
@@ -77,7 +77,7 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);
-    /* A peer that has just ended, or failed: it is none any more at the next moment. */
+    /* A peer has just ended or failed. It is no longer a peer when the caller tries again. */
     if (peers &&
         (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
          UNLIKELY(bfc_reuse_is_of_peer(driver, arena, result))))

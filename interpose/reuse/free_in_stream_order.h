@@ -4,8 +4,8 @@
 
 #include "interpose/arena/state.h"
 
-/* Frees a pooled block behind the work of this stream, and behind nothing else; no wait of ours. On
- * an error it stays the program's. */
+/* Frees a pooled block: the block is ready once the stream's work so far is complete, whatever
+ * other work is under way. On an error the block stays the program's. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
                               CUdeviceptr pointer, CUstream stream, bool per_thread);
 

@@ -63,11 +63,12 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
 
 /* ---- freeing ---- */
 
-/* Fences after which what is complete is looked up: the pool asks only when it finds nothing ready.
- */
+/* After so many fences, a free looks which are complete, since the pool itself looks only when it
+ * finds no ready block. */
 enum { LOOK_EVERY = 32 };
 
-/* A peer may have ended unseen: then it is none any more at the next free. */
+/* Frees a block whose fence could not be recorded. A peer may have ended unseen; then the review
+ * finds that, and the context is no peer any more at the next free. */
 static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer, CUresult result) {
     if (!bfc_reuse_is_passing(result))
@@ -99,7 +100,8 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* The owner was waited for; its peers' work is what the block is still pending with. */
+/* Frees a block after a wait for its own context. Work of peers may still use the block, so it is
+ * pending until that is complete. */
 static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
@@ -150,7 +152,7 @@ static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
-/* The answer to a pointer that cannot be freed; after the driver's own exit, that error. */
+/* Answers the free of a pointer that is no live block; after the driver's exit, with its error. */
 static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver) {
     CUcontext context;
     CUresult result = driver->cuCtxGetCurrent(&context);

@@ -18,7 +18,10 @@
 
 #include "interpose/arena/state.h"
 
-/* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
+/*
+ * Frees a pooled block. On an error nothing is freed: the block, if there is one, stays the
+ * program's.
+ */
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
@@ -27,7 +30,7 @@ CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 
-/* And when the block's context is known to be the current one. */
+/* The same as bfc_reuse_free_by_mode if the block's context is known to be the current one. */
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 

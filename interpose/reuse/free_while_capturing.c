@@ -104,9 +104,9 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
 }
 
 /*
- * Waits as the driver's own free does, and returns its error: then the block stays the program's.
- * What is left is what peers may do with the block, for which the driver's would not wait. Where
- * nothing can be waited with, or with what is not promised to wait, the block waits too.
+ * Waits as the driver's own free does. If that wait fails, the block stays the program's. The block
+ * is deferred if peers may still use it, since the driver's free does not wait for peers, and if
+ * there was no device memory for a wait that the driver's documentation promises.
  */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {

@@ -28,7 +28,7 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
  */
 void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* The same; and where no fence can be recorded, waits as the driver's own free does. */
+/* Does the same; if no fence can be recorded, waits as the driver's own free does. */
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /*

@@ -1,6 +1,5 @@
 /*
- * Giving cached device memory back to the driver: on request, when it was idle, and when a device
- * is full. The feature `spill` gives host memory back itself.
+ * Gives cached device memory back to the driver. The feature `spill` gives host memory back itself.
  */
 #include "interpose/reuse/give_back.h"
 
@@ -105,7 +104,7 @@ static bool others_gave_back(void) {
     return seen != before;
 }
 
-/* Natively a free waits, and then the memory is there at once; so the later rounds wait too. */
+/* A native free waits for work, and then its memory is available; so the later efforts wait too. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t came = 0;

@@ -1,4 +1,6 @@
-/* Giving back what pools only cache: on request, when it was idle, and when a device is full. */
+/*
+ * Gives back memory that pools only cache: on request, when it was idle, and when a device is full.
+ */
 #ifndef BFC_INTERPOSE_GIVE_BACK_H
 #define BFC_INTERPOSE_GIVE_BACK_H
 
@@ -6,13 +8,13 @@
 
 /*
  * Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
- * Not that of a context whose work would hold up the driver's free for longer than a second.
+ * Skips a context whose work would hold up the driver's free for longer than a second.
  * Thread-safe.
  */
 uint64_t bfc_give_back_bytes(uint64_t bytes);
 
-/* The same, of one device's memory, in a call of the program's that may wait for work as a native
- * free does; not while anything captures. */
+/* The same for one device's memory, in a call of the program's that may wait for work as a native
+ * free does. Not to be called while anything captures. */
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 
 /*
@@ -22,33 +24,35 @@ uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns);
 
 /*
- * From the pools of the process's other contexts on the arena's device; stops when so much came.
- * Returns how many bytes came. No pool's lock is held, nor its turn to grow.
+ * Has the other pools on the arena's device give memory back, until `bytes` have gone. Returns how
+ * many bytes went, or 1 if only other threads gave memory back. The caller holds no pool's lock,
+ * and is not growing a pool.
  */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes);
 
-/* The device of whose memory a call takes. */
+/* Says of which device's memory a call takes. */
 struct bfc_place {
     enum { BFC_PLACE_CURRENT, BFC_PLACE_DEVICE, BFC_PLACE_STREAM, BFC_PLACE_ANY } kind;
-    CUdevice device; /* of PLACE_DEVICE */
-    CUstream stream; /* of PLACE_STREAM, with what its default means */
-    bool per_thread;
+    CUdevice device; /* for BFC_PLACE_DEVICE */
+    CUstream stream; /* for BFC_PLACE_STREAM */
+    bool per_thread; /* for BFC_PLACE_STREAM: the default stream is the thread's own */
 };
-/* The current context's device, or any where there is none; one that is named; a stream's; any. */
+/* BFC_HERE is the current context's device, or any device if there is no such context. BFC_ON is a
+ * device by its ordinal, BFC_IN the device of a stream, and BFC_ANYWHERE any device. */
 #define BFC_HERE ((struct bfc_place){.kind = BFC_PLACE_CURRENT})
 #define BFC_ON(ordinal) ((struct bfc_place){.kind = BFC_PLACE_DEVICE, .device = (ordinal)})
 #define BFC_IN(handle, thread)                                                                     \
     ((struct bfc_place){.kind = BFC_PLACE_STREAM, .stream = (handle), .per_thread = (thread)})
 #define BFC_ANYWHERE ((struct bfc_place){.kind = BFC_PLACE_ANY})
 
-/* What a location means: its device, or as BFC_HERE. NULL is such a one. */
+/* The place that a location means: its device, or BFC_HERE if it is NULL or no device. */
 struct bfc_place bfc_place_of(const CUmemLocation *location);
 
 /*
- * A call past the pools found the device full: gives back what its pools only cache, and only if
- * nothing is there at once waits for work that still uses it. True: something went back; so the
- * call may be made again, and this one too, until it has nothing more. Never for a call into a
- * stream that captures.
+ * To be called when a call past the pools has found the device full. Gives back memory that the
+ * device's pools only cache; if none can go at once, waits for work that still uses such memory.
+ * True: memory went back, so the call may be made again, and then this function too. Gives nothing
+ * back for a call into a stream that captures.
  */
 bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place);
 

@@ -8,7 +8,7 @@
 bfc_fence bfc_reuse_poll(void *arena);
 bfc_fence bfc_reuse_wait(void *arena, bfc_fence fence, uint64_t timeout_ns);
 
-/* Tells the pool of every fence that is complete, so that its counts are right. */
+/* Reports every complete fence to the pool, so that the pool's counts are right. */
 void bfc_reuse_settle(struct bfc_arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who may use pooled memory beside its own context, and what is waited for before. */
+/* Use of pooled memory by others than its own context, and the waits before it. */
 #include "interpose/reuse/sharing.h"
 
 #include "interpose/config/process.h"

@@ -1,7 +1,7 @@
 /*
- * Who may use pooled memory beside its own context: other processes and devices, contexts with peer
- * access. Before any of them can, the host waits for what mode ordered has handed out
- * (bfc_reuse_wait_for_handed_out). Thread-safe.
+ * Use of pooled memory by others than its own context: by other processes and devices, and by
+ * contexts with peer access. Before any of them can use a block, the host waits for the fences of
+ * blocks that mode ordered has handed out (bfc_reuse_wait_for_handed_out). Thread-safe.
  */
 #ifndef BFC_INTERPOSE_SHARING_H
 #define BFC_INTERPOSE_SHARING_H
@@ -9,16 +9,16 @@
 #include "interpose/arena/arena.h"
 
 /*
- * Others than this context's work are to use the block from now on (IPC, dma-buf, registration). On
- * an error, the driver's, they must not.
+ * To be called before others than its context's work use a block (IPC, dma-buf, registration). On
+ * an error, which is the driver's, they must not use the block.
  */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer);
 
-/* The current context is to get access to the memory of `owner`: `real` does it. */
+/* Gives the current context access to the memory of `owner`, as cuCtxEnablePeerAccess does. */
 CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags);
 
-/* The current context is to lose it. */
+/* Takes that access from the current context, as cuCtxDisablePeerAccess does. */
 CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner);
 
 /*
