@@ -244,9 +244,9 @@ bool bfc_capture_began_unknown(CUresult result) {
 
 /* ---- modes ---- */
 
-/* An exchange of the capture mode is tried so often if the driver refuses it. Without the first
- * exchange our own calls could break captures, and without the second one the program's later calls
- * could. */
+/* The driver is asked up to MODE_TRIES times to exchange the thread's capture mode. Without the
+ * first exchange our own calls could break captures, and without the second one the program's later
+ * calls could. */
 enum { MODE_TRIES = 8 };
 
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
@@ -262,7 +262,7 @@ CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     return mode;
 }
 
-/* Sets the mode again that bfc_capture_relax returned. Where that is RELAXED, nothing was
+/* Sets the mode again that bfc_capture_relax returned. If that is RELAXED, the mode was not
  * changed. */
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)

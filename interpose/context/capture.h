@@ -106,9 +106,9 @@ static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) 
 void bfc_gate_part_await(void);
 
 /*
- * Whether an error of the driver's means that a capture forbids the call. Such an error comes of a
- * capture that no hook saw, or that began after the hook looked. The driver has several codes for
- * it, and chooses by the state of the capture.
+ * Does this error of the driver mean that a capture forbids the call? The capture is one that no
+ * hook saw, or that began after the hook looked. The driver has several such codes, and chooses by
+ * the state of the capture.
  */
 static inline bool bfc_is_capture_error(CUresult result) {
     return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&

@@ -8,7 +8,7 @@
 
 enum { MOST = 64, NO_DEVICE = -1 };
 
-/* The table of known contexts. Who does not hold the lock reads it by atomic loads. */
+/* The table of known contexts. A thread that does not hold the lock reads it by atomic loads. */
 static struct known {
     CUcontext context;     /* NULL: a free place */
     unsigned long long id; /* the id that cuCtxGetId returns; 0: not known */
@@ -55,7 +55,7 @@ static void forget_known(struct known *known) {
 }
 
 /* Adds a context, unless it is known already. If the table is full, the context is counted but
- * never forgotten: from then on there are always several contexts, whichever of them end. */
+ * never forgotten, so from then on every known context counts as one of several. */
 static struct known *add_known(CUcontext context, unsigned long long id) {
     static uint64_t added;
     struct known *known = find_known(context);

@@ -288,8 +288,7 @@ static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
         if (!first)
             absorb_next(pool, b);
     }
-    if (pending_with(pool, blocks[b].next,
-                     fence)) { /* two neighbours must not be pending under one fence */
+    if (pending_with(pool, blocks[b].next, fence)) { /* pending neighbours of one fence merge */
         surgery_unbin(pool, blocks[b].next);
         absorb_next(pool, b);
     }
