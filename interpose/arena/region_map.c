@@ -8,17 +8,17 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* Fields are read while they may be written: always by atomic loads, discarded if the number moved.
- */
+/* Readers load the fields atomically while a writer may change them, and discard what they have
+ * read if the sequence number has changed. */
 struct region {
     uint64_t start, end;
     void *owner;
 };
 
-/* Its own count goes with each array, so that a reader never mixes one's with the other's. */
+/* Each array has its own count, so that a reader never uses one array with the count of another. */
 struct table {
     size_t count, capacity;
-    struct table *outgrown; /* kept: a reader may still be in it */
+    struct table *outgrown; /* the former table, kept since a reader may still use it */
     struct region regions[];
 };
 
@@ -28,7 +28,7 @@ static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
-    pthread_mutex_t lock; /* of writers */
+    pthread_mutex_t lock; /* held by writers */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
@@ -50,7 +50,7 @@ static size_t find_region_slot(const struct table *table, uint64_t address) {
     return low;
 }
 
-/* The region that holds `address`; none: its owner is NULL. */
+/* Returns the region that holds `address`; if there is none, the result's owner is NULL. */
 static struct region search_regions(uint64_t address) {
     const struct table *table = bfc_load_acquire(&map.table);
     size_t slot = find_region_slot(table, address);
@@ -69,7 +69,8 @@ static void note_seen(uint64_t address, uint64_t sequence, const struct region *
                                      found->owner};
 }
 
-/* A writer that does not get on, since it has a lower priority than this thread, is slept for. */
+/* Searches under the lock, which lets this thread sleep. Otherwise it might spin for ever, if a
+ * writer of lower priority cannot run meanwhile. */
 static void *find_in_turn(uint64_t address) {
     pthread_mutex_lock(&map.lock);
     struct region found = search_regions(address);
@@ -111,7 +112,8 @@ static void put_region(struct table *table, size_t slot, struct region region) {
     WRITE(table->regions[slot].owner, region.owner);
 }
 
-/* All outgrown tables together are smaller than the present one. */
+/* A full table is replaced by one of twice the size. All outgrown tables are kept, and together are
+ * smaller than the present one. */
 static bool make_room_for_region(void) {
     struct table *old = map.table;
     if (old->count < old->capacity)

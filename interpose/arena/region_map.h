@@ -16,8 +16,7 @@
 extern uint64_t bfc_region_sequence
     HIDDEN; /* odd while the map changes, never 0 once it holds anything */
 
-/* A thread's last results, valid while the map does not change; indexed by the address, coarsely.
- */
+/* A thread's last results, by the upper bits of the address; valid until the map changes. */
 struct bfc_region_seen {
     uint64_t sequence, start, bytes;
     void *owner;

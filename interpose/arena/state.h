@@ -46,7 +46,7 @@ struct bfc_arena {
     int fatal;         /* atomic: a CUresult after which the context answers nothing else, or 0 */
     bool has_deferred; /* atomic: blocks may be deferred */
     unsigned fencers;  /* atomic: threads that are giving deferred blocks a fence */
-    CUdeviceptr spare_page; /* atomic: of a wait (upstream.c) whose free was refused; 0: none */
+    CUdeviceptr spare_page; /* atomic: a page of a wait whose free the driver refused; 0: none */
     bfc_fence lazy_until; /* atomic: before this fence is complete no pending block is handed out */
     const struct bfc_memory_source *source; /* constant */
     struct bfc_arena *home; /* of an arena of host memory: its context's own, with a reference;

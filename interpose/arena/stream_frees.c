@@ -1,13 +1,14 @@
 /*
  * Frees in the order of a stream: a queue for each stream, of frees whose events were recorded.
  *
- * A free draws its number before its event is recorded, and so after all use of its block was
- * submitted: of one stream, a complete event covers every free with a lower number, in whatever
- * order two threads record theirs.
+ * A free draws its number before its event is recorded, and after all use of its block was
+ * submitted. So in one stream, a complete event covers every free with a lower number, in whatever
+ * order two threads record their events.
  *
- * Any number of threads may look at once. Each copies what it asks the driver about, so that it
- * depends on no other's look; and a free leaves its queue in the same step in which its block
- * becomes the pool's. So whoever finds a free in no queue finds its block in the pool.
+ * Any number of threads may query events at once. Each copies what it asks the driver about, so
+ * that the threads do not depend on each other; and a free leaves its queue in the same critical
+ * section in which its block becomes ready in the pool. So the block of a free that is in no queue
+ * is in the pool.
  */
 #include "interpose/arena/stream_frees.h"
 
@@ -24,20 +25,22 @@
 enum { QUERIES_A_POLL = 16, QUEUES_A_POLL = 8 };
 #define NAP_NS 20000L
 
-/* A thread that looks. */
+/* A thread's pass over the queues. */
 struct look {
-    struct look *next; /* another such thread's */
-    CUcontext context; /* of the event that it asks about */
-    size_t place;      /* of the queue that it looked at last; queues are gone through downwards */
-    size_t queues;     /* that it still looks at */
-    size_t queries;    /* that it may still make */
+    struct look *next; /* another thread's */
+    CUcontext context; /* of the event that the thread asks about */
+    size_t place;      /* of the queue that was examined last; the pass goes downwards */
+    size_t queues;     /* how many queues are still to be examined */
+    size_t queries;    /* how many events may still be queried */
 };
 
-/* The lock guards everything, and is held across no driver call; the pool's is taken under it. */
+/*
+ * The lock guards everything, and is held across no driver call. A pool's lock is taken under it.
+ */
 struct bfc_stream_frees {
     pthread_mutex_t lock;
     struct stream_queues queues;
-    struct stream_free *store; /* with events that can be used again */
+    struct stream_free *store; /* frees that are over, whose events can be used again */
     struct look *looks;
     size_t place; /* where the last poll ended */
     uint64_t next_number;
@@ -77,7 +80,7 @@ static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUco
     return taken;
 }
 
-/* Under the lock. */
+/* Keeps a free for later use, unless its event is dead. The caller holds the lock. */
 static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     if (one->liveness == DEAD) {
         free(one);
@@ -87,7 +90,7 @@ static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) 
     frees->store = one;
 }
 
-/* With an event of the context; NULL, and the error. */
+/* Returns a free with an event of the context; NULL: there is none, and `result` is the error. */
 static struct stream_free *take_or_make(const struct bfc_driver *driver,
                                         struct bfc_stream_frees *frees, CUcontext context,
                                         CUresult *result) {
@@ -107,8 +110,9 @@ static struct stream_free *take_or_make(const struct bfc_driver *driver,
 }
 
 /*
- * The legacy stream answers with an error while a blocking stream captures. The record then has the
- * same answer as a free.
+ * Whether a stream captures. For the legacy stream, the driver answers with an error while a
+ * blocking stream captures; that is not taken for a capture, since recording an event then fails by
+ * itself.
  */
 static bool stream_captures(const struct bfc_stream_calls *calls, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -117,9 +121,10 @@ static bool stream_captures(const struct bfc_stream_calls *calls, CUstream strea
 }
 
 /*
- * No capture begins between the look and the record. The stream may still be drawn into one that is
- * under way: hence the second look, after which the free counts as later than that. A node that
- * frees memory must be given a graph's own: for ours the driver has this answer.
+ * Records the event, unless the stream captures. The gate keeps any capture from beginning between
+ * the query and the record. But the stream may join a capture that is under way, so it is queried
+ * again after the record. A captured free is an error (CUDA_ERROR_INVALID_VALUE), as it is in the
+ * driver for memory that no graph has allocated.
  */
 static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
@@ -141,7 +146,7 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
                                                                        : number | (uint64_t)1 << 63;
 }
 
-/* Draws its number, and has room for it. */
+/* Draws the free's number, and has room promised for it. False: the host has no memory. */
 static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     pthread_mutex_lock(&frees->lock);
     bool room = stream_queues_promise(&frees->queues);
@@ -202,8 +207,8 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
 
 /* ---- looking ---- */
 
-/* What a thread asks about: a copy, since the free may meanwhile become ready and be used anew. All
- * that is concluded from its event stays true then. */
+/* A copy of the free that a thread asks about, since the free itself may meanwhile be over and be
+ * used anew. What follows from the copy's event stays true for the copy's number. */
 struct question {
     uint64_t stream, number;
     CUevent event;
@@ -212,7 +217,7 @@ struct question {
     bool rivalled;
 };
 
-/* Under the lock. False: there is no such free, or the thread has asked enough. */
+/* The caller holds the lock. False: there is no such free, or no query is left to the thread. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
     if (!one || !look->queries)
@@ -225,8 +230,9 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
 }
 
 /*
- * About the last free of the next queue. The last queue takes the place of one that goes, so that a
- * thread which goes through all of them downwards misses none that was there when it began.
+ * Asks about the last free of the next queue. The array's last queue takes the place of one that is
+ * removed, so a thread that goes through the queues downwards misses none that was there when the
+ * thread began.
  */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
@@ -244,7 +250,7 @@ static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *lo
     return asked;
 }
 
-/* About the stream's first free whose number is at least `from`. */
+/* Asks about the stream's first free whose number is at least `from`. */
 static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
                      uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -257,15 +263,15 @@ static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t
     return asked;
 }
 
-/* Of a context that is about to end nothing is known, and no call is made with its events. */
+/* An event of a context that is about to end is not queried, and counts as not complete. */
 static CUresult answer_question(const struct bfc_driver *driver, const struct question *question) {
     if (question->liveness == LIVE)
         return driver->cuEventQuery(question->event);
     return question->liveness == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* The stream's first free, if its number is not above this one, is done with: its block has this
- * fence. */
+/* Takes out the stream's first free if its number is at most `number`, and gives its block `fence`
+ * in the pool. False: there is no such free. */
 static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t number,
                          bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
@@ -281,8 +287,9 @@ static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t numb
 }
 
 /*
- * The stream's frees up to this one. Blocks that become deferred are told of before and after, for
- * those who look for such blocks meanwhile, and for those who have just looked.
+ * Finishes the stream's frees up to the one in question. If their blocks become deferred,
+ * has_deferred is set before that, for threads that look for deferred blocks meanwhile, and again
+ * after it, for threads that have looked and cleared has_deferred in between.
  */
 static void finish_frees(struct bfc_arena *arena, const struct question *question,
                          bfc_fence fence) {
@@ -295,9 +302,9 @@ static void finish_frees(struct bfc_arena *arena, const struct question *questio
 }
 
 /*
- * An event that was drawn into a capture after all tells nothing, and never will: its block is as
- * if it had been freed during that, so that a fence over all of the context will cover it. Any
- * other error may pass, or the context ends.
+ * An event that has become part of a capture never shows whether its stream's work is complete. So
+ * its block is deferred, like one freed during the capture, and gets a fence over the whole context
+ * later. Any other error may pass, or the context ends.
  */
 static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct question *question) {
@@ -310,8 +317,9 @@ static CUresult settle_question(const struct bfc_driver *driver, struct bfc_aren
 }
 
 /*
- * A queue whose last free is not complete, from its first one on, up to one that is not complete
- * either. Those behind it cannot be, unless they may have been recorded before it.
+ * Examines a queue whose last free is not complete, from its first free up to one that is not
+ * complete either. Later frees are not complete then, unless they may have been recorded before
+ * that one.
  */
 static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
                             struct look *look, const struct question *last) {
@@ -335,7 +343,10 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
             look_from_first(driver, arena, look, &last);
 }
 
-/* At all queues, or at a few from where the last poll ended. False: there is none. */
+/*
+ * Begins a pass over all queues, or over a few from where the last poll ended. False: there is
+ * none.
+ */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
     size_t count = frees->queues.count;
@@ -406,7 +417,7 @@ static void set_liveness(struct stream_free *one, CUcontext context, enum livene
             one->liveness = (unsigned char)liveness;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void set_queued_liveness(struct bfc_stream_frees *frees, CUcontext context,
                                 enum liveness liveness) {
     for (size_t i = 0; i < frees->queues.count; i++)
@@ -419,7 +430,7 @@ struct suspension {
     CUcontext context;
 };
 
-/* No question about the context is begun after that. */
+/* From now on no event of the context is queried. Returns whether no query of one is under way. */
 static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;

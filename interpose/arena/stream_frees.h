@@ -16,7 +16,8 @@
 
 struct bfc_stream_frees;
 
-/* What a stream is asked, in the variant that the program's call was of. */
+/* The driver's calls for a stream. If the program's call was of the variant for per-thread default
+ * streams, so are these. */
 struct bfc_stream_calls {
     CUresult (*get_context)(CUstream, CUcontext *);
     CUresult (*get_id)(CUstream, unsigned long long *); /* may be NULL */
@@ -30,22 +31,23 @@ struct bfc_stream_frees *bfc_stream_frees_create(void);
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees);
 
 /*
- * Frees the block when the stream, one of `context`, has come so far. On an error, the driver's own
- * but for a stream that captures (CUDA_ERROR_INVALID_VALUE) and for a lack of host memory, the
- * block stays the program's.
+ * Frees a block once the present work of `stream`, which is one of `context`, is complete. On an
+ * error the block stays the program's. The error is the driver's own, or CUDA_ERROR_INVALID_VALUE
+ * for a stream that captures, or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory.
  */
 CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                CUstream stream, CUcontext context);
 
-/* Looks which blocks are ready, at a bounded number of queries, and tells the pool. */
+/* Queries a bounded number of events, and makes the blocks of complete ones ready in the pool. */
 void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* On return every block is the pool's that was ready before the call, whatever other threads do. */
+/* Makes every block ready in the pool whose event was complete before the call, whatever other
+ * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* The same, and if none became ready, waits until some do, nothing is awaited, or the time has
- * passed. True: some did since the call began. */
+/* The same; if no block became ready, waits until one does, no block is awaited any more, or the
+ * time has passed. True: blocks have become ready since the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 

@@ -1,4 +1,4 @@
-/* Queues of frees: in an array, to be gone through, and hashed by their streams' ids. */
+/* Queues of frees, in an array for going through them, and hashed by their streams' ids. */
 #include "interpose/arena/stream_queues.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void stream_queues_add(struct stream_queues *queues, uint64_t stream, struct str
     put_in_order(open_queue(queues, stream, spare), one);
 }
 
-/* The last one takes its place. */
+/* Removes a queue; the array's last queue takes its place. */
 static void close_queue(struct stream_queues *queues, struct stream_queue *queue) {
     struct stream_queue **link = hash_slot(queues, queue->stream);
     while (*link != queue)

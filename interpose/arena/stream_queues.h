@@ -2,7 +2,7 @@
  * The frees that streams have yet to reach: a queue for each stream, in the order of the frees'
  * numbers. No cost here grows with the number of streams or of frees.
  *
- * Not thread-safe: the caller has a lock.
+ * Not thread-safe: the caller holds a lock.
  */
 #ifndef BFC_INTERPOSE_STREAM_QUEUES_H
 #define BFC_INTERPOSE_STREAM_QUEUES_H
@@ -13,21 +13,21 @@ struct stream_free {
     struct stream_free *next; /* in its queue, or in a store */
     CUevent event;
     CUcontext context;      /* the event's */
-    unsigned char liveness; /* an enum liveness, the event's */
+    unsigned char liveness; /* the event's; enum liveness */
     bool rivalled; /* another free drew its number between this one's draw and its queueing */
     CUdeviceptr start;
     uint64_t number;
 };
 
 struct stream_queue {
-    struct stream_queue *next; /* of those with the same hash */
-    size_t place;              /* in `all` */
-    uint64_t stream;           /* its id, which no other stream ever has */
+    struct stream_queue *next; /* the next queue with the same hash */
+    size_t place;              /* the index in `all` */
+    uint64_t stream;           /* the stream's id, which no other stream ever has */
     struct stream_free *first, *last;
 };
 
 struct stream_queues {
-    struct stream_queue **all, **hashed; /* as many places each */
+    struct stream_queue **all, **hashed; /* arrays of `capacity` places each */
     size_t count, capacity, promised;
 };
 
@@ -44,7 +44,7 @@ void stream_queues_add(struct stream_queues *queues, uint64_t stream, struct str
 
 struct stream_queue *stream_queues_find(const struct stream_queues *queues, uint64_t stream);
 
-/* Takes out the stream's first free, if its number is not above this one; else NULL. */
+/* Takes out the stream's first free if its number is at most `number`; else returns NULL. */
 struct stream_free *stream_queues_take(struct stream_queues *queues, uint64_t stream,
                                        uint64_t number);
 

@@ -1,9 +1,9 @@
 /*
- * The pools' upstream: the driver, which they take regions from, of the device's memory or of the
- * host's (spill.h).
+ * The upstream of the pools takes regions from the driver, of device memory or of host memory
+ * (spill.h).
  *
- * Called by the pool without its lock. Regions enter the map before the pool cuts them, and leave
- * it before the driver has them back.
+ * A pool calls it without holding its lock. A region enters the region map before the pool hands
+ * out blocks of it, and leaves the map before the driver gets the region back.
  */
 #include "interpose/arena/upstream.h"
 
@@ -306,8 +306,9 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
 }
 
 /*
- * The result of the real free of a region is that of the wait, whether the region goes or not. For
- * pages there is no such call: some are given back, to make room for the 2 MiB.
+ * Waits by a real free of one of the pool's own regions, whose result is that of the wait, whether
+ * the region goes or not. Pages have no such free, so some are given back to make room for
+ * WAIT_BYTES.
  */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->has_pages)
