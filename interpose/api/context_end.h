@@ -20,7 +20,10 @@ CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
 /* To be called after a call that created the context, before the program gets the context. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context);
 
-/* From now on contexts that end unseen are looked for (interpose/context/contexts.h). */
+/*
+ * From this call on, reviews look for contexts that have ended unseen
+ * (interpose/context/contexts.h).
+ */
 void bfc_context_serve_ends(void);
 
 #endif

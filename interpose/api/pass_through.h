@@ -12,7 +12,7 @@
 
 #include "layout/segment.h"
 
-/* After an allocation past the pool that succeeded. `start` is what the call returned: an address
+/* Counts an allocation past the pool that succeeded. `start` is what the call returned: an address
  * or a handle. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
 

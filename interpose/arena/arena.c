@@ -258,8 +258,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* Where contexts have ids, the id says whether the context has ended; else the address that the
- * driver gave out is proof enough. */
+/* Loses the arena if its context has ended. Where contexts have no ids, the context must have
+ * ended, since the driver has given its addresses out again. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;

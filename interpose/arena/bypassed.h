@@ -12,10 +12,11 @@
  * is the number of bytes that must go first. An arena without a limit counts nothing. */
 bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lacks);
 
-/* After a charge: the block was allocated at `pointer` (0: its allocation failed). */
+/* Records that a block which was charged before is allocated at `pointer`; 0: its allocation
+ * failed, so the charge is taken back. */
 void bfc_bypassed_note(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes);
 
-/* The driver has freed the block at `pointer`, which need not be recorded. */
+/* To be called when the driver has freed the block at `pointer`, recorded or not. */
 void bfc_bypassed_freed(CUdeviceptr pointer);
 
 #endif

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the caller's memory, from bfc_leaving_begin to bfc_leaving_end. */
+/*
+ * The list's entry of a region, in the caller's memory from bfc_leaving_begin to bfc_leaving_end.
+ */
 struct bfc_leaving {
     uint64_t start, bytes;
     const void *device; /* tells devices apart; not dereferenced */

@@ -138,7 +138,8 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
     return result;
 }
 
-/* A stream whose id cannot be had shares its queue with nobody. */
+/* Returns the stream's id. If the driver gives none, the number is unique to this free, so that the
+ * free gets a queue of its own. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
     unsigned long long id;

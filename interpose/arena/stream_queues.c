@@ -82,7 +82,7 @@ static struct stream_queue *open_queue(struct stream_queues *queues, uint64_t st
     return queue;
 }
 
-/* Only two threads that free in one stream at once queue their frees out of order. */
+/* Frees come out of order only if two threads free in one stream at the same time. */
 static void put_in_order(struct stream_queue *queue, struct stream_free *one) {
     struct stream_free **link = &queue->first;
     if (queue->last && queue->last->number < one->number)

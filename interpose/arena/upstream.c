@@ -123,7 +123,7 @@ CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, bool is_fi
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* On an error `why` says what refused. */
+/* Charges and reserves a region. On an error `why` says what is in the way. */
 static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                                CUdeviceptr *pointer, const char **why) {
     *why = arena->source->over_limit;

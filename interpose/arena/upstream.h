@@ -19,8 +19,8 @@ bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes, int *erro
 uint64_t bfc_upstream_count_releases(void);
 
 /*
- * For what makes a pool grow by other calls (interpose/features/pages/), with the arena's context
- * current.
+ * These are for code that makes a pool grow by other calls (interpose/features/pages/). The arena's
+ * context must be current.
  *
  * bfc_upstream_charge charges `bytes` to BFC_LIMIT, and checks that BFC_RESERVE is kept and, unless
  * `is_first`, that no other job waits for the memory. On an error `why` says what is in the way.

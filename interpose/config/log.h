@@ -1,6 +1,5 @@
 /*
- * Messages: one line each on standard error, for whoever set BFC_LOG (docs/internals/log.md lists
- * them).
+ * Messages: one line each on standard error, as BFC_LOG chooses (docs/internals/log.md lists them).
  *
  * Nothing is written before the process's state is made, in a forked child, or where descriptor 2
  * is no longer standard error (interpose/host/quiet.h). Thread-safe; not for hot paths.

@@ -24,7 +24,7 @@ static void write_route(const char *name, unsigned route) {
     bfc_log(BFC_LOG_DEBUG, "hook %s: found by %s", name, words[route]);
 }
 
-/* NULL: there is no room. */
+/* Returns the place of a name, which is taken now if it has none. NULL: there is no room. */
 static struct place *place_of_name(const char *name) {
     size_t first = (uintptr_t)name / 8;
     for (size_t i = 0; i < PLACES; i++) {

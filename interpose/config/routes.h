@@ -1,5 +1,5 @@
 /*
- * By which routes a program reached our functions, for BFC_LOG=debug.
+ * Notes by which routes a program reached our functions, for BFC_LOG=debug.
  *
  * Most functions are looked up before the options are read, so routes are noted and written later.
  * Each name is written once for each route. Lock-free; allocates nothing.

@@ -9,7 +9,7 @@
 #include "interpose/entry/define_hook.h"
 #include "interpose/reuse/free_fence.h"
 
-/* The assertions check that the hooks here are those of the calls that calls.inc says to retry. */
+/* The assertions check that a call has a hook here exactly if calls.inc says that it is retried. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"

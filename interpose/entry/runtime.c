@@ -172,8 +172,8 @@ static void stop_at_exit(enum bfc_runtime_version version) {
 }
 
 /*
- * After a call of the runtime that succeeded: notes that the runtime works in the context that is
- * current now.
+ * To be called after a call of the runtime has succeeded: notes that the runtime works in the
+ * context that is current now.
  */
 static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;

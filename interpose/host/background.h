@@ -22,8 +22,8 @@ bool bfc_background_start(void *(*run)(void *), void *argument);
 /* Declares the calling thread to be a background thread. */
 void bfc_background_enter(void);
 
-/* In that thread, before and after work that may call the driver. False: the process exits, and the
- * work must not be done; then bfc_background_end is not called. */
+/* A background thread calls these before and after work that may call the driver. False: the
+ * process exits, so the work must not be done, and bfc_background_end must not be called. */
 bool bfc_background_begin(void);
 void bfc_background_end(void);
 

@@ -71,7 +71,7 @@ NO_SANITIZER static uint32_t hash_name(const char *name) {
     return hash;
 }
 
-/* A symbol version with the top bit set is hidden: not the one that a plain reference binds to. */
+/* Whether a plain reference binds to the symbol: a version with the top bit set is hidden. */
 NO_SANITIZER static bool is_default(const struct bfc_dynamic *dynamic, uint32_t index) {
     return !dynamic->versions || (dynamic->versions[index] & 0x8000) == 0;
 }
@@ -211,9 +211,9 @@ struct link_map *bfc_object_of(const void *address) {
 }
 
 /*
- * Before glibc 2.34 dlsym and its like are in libdl.so.2, which a driver may do without. The C
- * library loads that itself where it has to (iconv), by a call that needs the flag of its own
- * dlopen.
+ * Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which a driver need not be linked to. So
+ * the library is loaded by the function with which the C library loads modules of its own (for
+ * iconv); that function requires a flag of the C library's own dlopen.
  */
 NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     const int flag_of_dlopen = INT_MIN;

@@ -27,8 +27,8 @@ void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
 
-/* The object among those of the process's start, as far as the C library, that exports a function
- * `name`; NULL: none. Takes no lock. */
+/* The first object that exports a function `name`, among the objects that were loaded at the
+ * process's start, up to the C library; NULL: there is none. Takes no lock. */
 const struct link_map *bfc_exporter_at_start(const char *name);
 
 /* Whether an object exports a function `name` of its own. */

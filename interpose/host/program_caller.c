@@ -1,4 +1,4 @@
-/* Where the program's call came from. */
+/* The calling thread's variable for program_caller.h. */
 #include "interpose/host/program_caller.h"
 
 __thread uint64_t bfc_program_caller INITIAL_EXEC;

@@ -101,7 +101,8 @@ static bool has_kind(const struct stat *status) {
 }
 
 /*
- * True after a program has put its log file on descriptors 1 and 2 with dup2: they are one file,
+ * Returns true if a program has put its log file on descriptors 1 and 2 with dup2: they are one
+ * file,
  * opened in the same mode, which children inherit. The two ends of a pipe are one file too, but
  * differ in their mode.
  */

@@ -15,7 +15,7 @@ bool bfc_has_exported_native;
 
 /* ---- handles ---- */
 
-/* NULL: no feature of this build exports blocks. */
+/* Returns the feature that exports blocks; NULL: this build has none. */
 static const struct bfc_feature *find_exporter(void) {
     BFC_FOR_EACH_FEATURE(feature)
     if ((*feature)->export_block)

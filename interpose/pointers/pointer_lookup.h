@@ -27,8 +27,8 @@ struct bfc_pointer {
     CUcontext of_pages; /* imported pages: the context in which they were opened; else NULL */
 };
 
-/* Whether it is a block of host memory (interpose/features/spill/spill.h), of which the driver's
- * own answers are not those for device memory. */
+/* Whether the pointer is in a block of host memory (interpose/features/spill/spill.h), for which
+ * the driver's answers differ from those for device memory. */
 static inline bool bfc_pointer_is_spilled(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED && bfc_arena_is_host(span->arena);
 }

@@ -1,4 +1,4 @@
-/* Handing out blocks, in mode ordered also pending ones; and waiting for those handed out so. */
+/* Hands out blocks, in mode ordered also pending ones, and waits for the fences of such blocks. */
 #include "interpose/reuse/allocate.h"
 
 #include "base/atomic.h"

@@ -19,7 +19,7 @@ enum bfc_wait_end {
 
 struct bfc_call {
     const struct bfc_driver *driver;
-    struct bfc_arena *arena; /* its context is current; once served, the one that the block is of */
+    struct bfc_arena *arena; /* its context is current; once served, the block's arena */
     size_t bytes;
     enum bfc_reuse_how how;
     CUdeviceptr *pointer;   /* set when it is served */

@@ -1,4 +1,4 @@
-/* The fence of a free: errors, and whom the fence must cover. */
+/* The fence of a free: errors, and the contexts that the fence must cover. */
 #include "interpose/reuse/free_fence.h"
 
 #include "base/atomic.h"

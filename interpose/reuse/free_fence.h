@@ -22,7 +22,7 @@ static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result)
     return LIKELY(result == CUDA_SUCCESS) ? result : bfc_reuse_latch_error(arena, result);
 }
 
-/* After a call of the program's: remembers the error for all arenas whose contexts have failed. */
+/* Remembers a fatal error of a call of the program's for all arenas whose contexts have failed. */
 void bfc_reuse_note_failed(CUresult result);
 
 static inline void bfc_reuse_note_failure(CUresult result) {

@@ -20,7 +20,8 @@ static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, boo
                                      driver->cuStreamSynchronize};
 }
 
-/* For a driver that cannot name a stream's context (before CUDA 9.2) or has no events. */
+/* Waits for the stream on the host: the driver cannot name its context (before CUDA 9.2), or has no
+ * events. */
 static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                   CUstream stream) {
@@ -28,7 +29,8 @@ static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? bfc_reuse_free(driver, arena, pointer) : result;
 }
 
-/* Where no event can be had for the stream, a fence over all work of its context takes its place.
+/*
+ * Frees the block under a fence over all work of the stream's context, if there is no event for it.
  */
 static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, CUcontext context) {

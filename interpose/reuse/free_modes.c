@@ -197,7 +197,7 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
                                              : free_with_fence(driver, arena, pointer);
 }
 
-/* The arena's context has ended unseen, so the address is nobody's, or somebody else's. */
+/* The arena's context has ended unseen, so the address is free, or belongs to another context. */
 static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_arena *ended,
                               CUdeviceptr pointer) {
     bfc_arena_lose(ended);

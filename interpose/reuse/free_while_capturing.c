@@ -59,7 +59,7 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* False: the peer has no arena or is about to end, or the wait failed. */
+/* Waits for a peer's work. False: the peer has no arena or is about to end, or the wait failed. */
 static bool wait_for_peer(const struct bfc_driver *driver, CUcontext peer) {
     struct bfc_arena *arena = bfc_arena_of_context(peer, 0);
     bool waited = arena && bfc_arena_enter(arena);
@@ -96,7 +96,7 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
     await_fencers(arena);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
-    /* Pages are unmapped, which waits for nobody, so the work of peers is waited for as well. */
+    /* Unmapping a page does not wait for work, so the work of peers is waited for as well. */
     if (arena->has_pages && bfc_reuse_has_peers(arena))
         bfc_reuse_make_all_ready(driver, arena);
     else

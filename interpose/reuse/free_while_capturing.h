@@ -1,6 +1,6 @@
 /*
  * Frees while a stream capture is under way, anywhere in the process: nothing may be recorded then,
- * so the freed block is deferred: it is free, but has no fence, and nobody is handed it.
+ * so the freed block is deferred: it is free, but has no fence, and is not handed out.
  *
  * A thread that may free nevertheless waits as the driver's own free does: in mode sync at each
  * free, else when the deferred blocks are many bytes. Otherwise they get their fence when the last
@@ -33,9 +33,9 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
 
 /*
  * For a thread that may free, whatever captures: waits as the driver's own free does, in the
- * context and in each that has access to its memory, after which all blocks that were free before
- * are ready, those that no fence may be asked for as well. Nothing happens where the memory to wait
- * with is lacking, or a peer cannot be waited for.
+ * context and in each context that has access to its memory. Then all blocks that were free before
+ * are ready, even if they have no fence, or a fence that may not be queried now. Nothing changes if
+ * there is no device memory to wait with, or no wait for some peer is possible.
  */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 

@@ -220,7 +220,7 @@ static CUcontext context_of_place(const struct bfc_driver *driver, const struct 
     return context;
 }
 
-/* False: the place may be on any device. */
+/* Finds the device of a place. False: the place may be on any device. */
 static bool find_device(const struct bfc_driver *driver, const struct bfc_place *place,
                         CUdevice *device) {
     bool pushed;

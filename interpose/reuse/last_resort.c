@@ -35,7 +35,7 @@ static bool ask_contexts(struct bfc_call *call) {
 static const struct bfc_resort other_contexts = {
     .rung = BFC_RUNG_CONTEXTS, .event = BFC_EVENT_SAVED_CONTEXTS, .serve = ask_contexts};
 
-/* NULL: no feature of this build has such a resort. */
+/* Finds the resort of a rung; NULL: neither the core nor a feature of this build has it. */
 static const struct bfc_resort *find_last_resort(enum bfc_rung rung) {
     if (rung == other_contexts.rung)
         return &other_contexts;

@@ -1,4 +1,4 @@
-/* Events and histograms of the segment: those parts of the writer that run rarely. */
+/* Events and histograms of the segment: the parts of the writer that run rarely. */
 #include "interpose/stats/events.h"
 
 #include <time.h>

@@ -94,10 +94,10 @@ struct bfc_feature {
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
     /*
-     * After each allocation, whoever served it, and after each that failed for want of memory.
-     * These two, `freeing` and `freed` are called only where a call takes the long way: while the
-     * process is not usual (interpose/config/process.h), as when it records, and for blocks that
-     * need care.
+     * After each allocation, whether a pool or the driver served it, and after each that failed
+     * with out of memory. These two, `freeing` and `freed` are called only where a call takes the
+     * long way: while the process is not usual (interpose/config/process.h), as when it records,
+     * and for blocks that need care.
      */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
