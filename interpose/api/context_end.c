@@ -1,4 +1,4 @@
-/* The ends of contexts. */
+/* Makes the library forget contexts that end, by a call with a hook or unseen. */
 #include "interpose/api/context_end.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Making an arena; no lock is held. */
+/* Makes arenas. No lock is held meanwhile. */
 #include "interpose/api/make_arena.h"
 
 #include <stdlib.h>

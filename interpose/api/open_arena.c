@@ -1,4 +1,4 @@
-/* Finding and making arenas: the one place that knows all that an arena is wired to. */
+/* Finds and makes arenas, and connects a new one to features, segment and reviews of contexts. */
 #include "interpose/api/open_arena.h"
 
 #include "interpose/api/context_end.h"

@@ -349,7 +349,7 @@ struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long lon
 
 /* ---- finding one ---- */
 
-/* The thread's last arena, if its context is the current one. */
+/* Returns the thread's last arena if its context is the current one, else NULL. */
 static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
     CUcontext context = NULL;
     return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS &&

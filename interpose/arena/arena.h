@@ -26,8 +26,8 @@ extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC HIDDEN;
 
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner);
 
-/* Makes `arena`, of which the caller has a reference to give, the thread's last of its kind;
- * returns it. */
+/* Makes `arena` the thread's last one of its kind, and returns it. The caller's reference becomes
+ * the thread's. */
 struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
 
 /* Whether the arena hands out host memory in place of its context's device memory. */

@@ -26,7 +26,8 @@ struct bfc_stream_calls {
     CUresult (*synchronize)(CUstream);
 };
 
-/* NULL: the host has no memory. Destroying forgets the events, which end with their contexts. */
+/* Creating returns NULL if the host has no memory. Destroying forgets the events, which end with
+ * their contexts. */
 struct bfc_stream_frees *bfc_stream_frees_create(void);
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees);
 
@@ -58,7 +59,7 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context);
 void bfc_stream_frees_resume_context(struct bfc_stream_frees *frees, CUcontext context);
 
-/* A context that events were recorded in has ended: nothing of it is under way. */
+/* To be called when a context has ended: all its work is over, so its events count as complete. */
 void bfc_stream_frees_forget_context(struct bfc_stream_frees *frees, CUcontext context);
 
 #endif

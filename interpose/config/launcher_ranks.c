@@ -27,7 +27,7 @@ static const char *const job_names[] = {
     "FLUX_JOB_ID",         "PMIX_NAMESPACE", "PALS_APID", "PMI_ID",
 };
 
-/* A decimal number of 0 to 2^31 - 1, or -1. */
+/* Reads a decimal number from 0 to 2^31 - 1; returns -1 if the text is none. */
 static int32_t read_number(const char *text) {
     if (!text || text[0] < '0' || text[0] > '9')
         return -1;

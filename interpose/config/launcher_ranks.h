@@ -16,7 +16,7 @@ struct bfc_ranks {
     int32_t ranks;      /* -1: unknown */
 };
 
-/* `get` is getenv or a test's. */
+/* Reads the ranks from the environment. `get` is getenv, or a test's function in its place. */
 void bfc_ranks_read(struct bfc_ranks *ranks, char *(*get)(const char *name));
 
 #endif

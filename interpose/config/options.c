@@ -33,7 +33,7 @@ const struct bfc_option *bfc_option_find(const char *name) {
     return NULL;
 }
 
-/* Sizes as a user writes them: in the largest unit that divides them. */
+/* Prints a size as a user writes it, in the largest unit that divides it. */
 static void print_size(uint64_t bytes, char *text, size_t size) {
     static const char units[] = "KMGT";
     int unit = -1;
@@ -135,7 +135,7 @@ static bool parse_words(const char *choices, const char *value, unsigned *bits) 
     return *bits;
 }
 
-/* A decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
+/* Reads a decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
 static bool parse_fraction(const char *value, double *fraction) {
     const char *digit = value + (value[0] == '0');
     if (*digit++ != '.')
@@ -161,7 +161,7 @@ static bool parse_amount(const char *value, bool is_share, struct bfc_amount *am
     return true;
 }
 
-/* A decimal number, whatever the program's locale, with at most nine digits before the point. */
+/* Reads a decimal number of at most nine digits before the point, whatever the program's locale. */
 static bool parse_number(const char *value, const struct bfc_option *option, double *number) {
     double result = 0, place = 1;
     const char *digit = value;

@@ -9,13 +9,13 @@
 
 #include "interpose/config/option_table.h"
 
-/* All defaults. */
+/* Sets all options to their defaults. */
 void bfc_options_init(struct bfc_options *options);
 
 /* The table's row by the variable's name or former name, or NULL. */
 const struct bfc_option *bfc_option_find(const char *name);
 
-/* What `option` accepts, in words, into `text`; cut off at `size` bytes. */
+/* Writes in words what `option` accepts; cut off at `size` bytes. */
 void bfc_option_describe(const struct bfc_option *option, char *text, size_t size);
 
 /*

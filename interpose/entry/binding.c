@@ -93,7 +93,7 @@ static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr
 
 /* ---- the driver's symbol table ---- */
 
-/* One more than the highest symbol index in the chains of the GNU hash section. */
+/* Returns one more than the highest symbol index in the chains of the GNU hash section. */
 static size_t count_by_gnu_hash(const uint32_t *table) {
     uint32_t buckets = table[0], first = table[1], bloom_words = table[2], last = 0;
     const uint32_t *bucket = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));

@@ -13,7 +13,7 @@
 
 extern __thread uint64_t bfc_program_caller INITIAL_EXEC;
 
-/* Returns what it was before, to be set again after the call. */
+/* Sets the address; returns the one before, to be set again after the call. */
 static inline uint64_t bfc_program_caller_set(uint64_t code) {
     uint64_t before = bfc_program_caller;
     bfc_program_caller = code;

@@ -1,4 +1,4 @@
-/* Copies by the kernel. */
+/* Copies of memory that the kernel makes. */
 #include "interpose/host/readable.h"
 
 #include <sys/prctl.h>

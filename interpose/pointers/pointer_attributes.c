@@ -1,4 +1,4 @@
-/* Answers about pointers. */
+/* Answers the program's questions about pointers. */
 #include "interpose/pointers/pointer_attributes.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static bool is_ours(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED || span->kind == BFC_POINTER_IMPORTED;
 }
 
-/* The address that the driver is asked about. */
+/* Returns the address about which the driver is asked; for freed memory, one that holds nothing. */
 static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer) {
     return span->kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer;
 }

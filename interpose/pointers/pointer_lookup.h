@@ -14,7 +14,7 @@ enum bfc_pointer_kind {
     BFC_POINTER_FOREIGN,  /* neither pooled nor imported, so that the driver answers for it */
     BFC_POINTER_POOLED,   /* a live block */
     BFC_POINTER_IMPORTED, /* a block of another process, opened here */
-    BFC_POINTER_GONE,     /* in memory of a pool, but in no live block */
+    BFC_POINTER_GONE,     /* in memory of a pool or of an import, but in no live block */
 };
 
 struct bfc_pointer {

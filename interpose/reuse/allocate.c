@@ -12,7 +12,7 @@ static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *
                      (int)arena->device, arena->id, why);
 }
 
-/* Pending blocks are not handed out before fence `until` is complete; looks whether it is. */
+/* Looks whether fence `until` is complete, before which no pending block is handed out. */
 static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   bfc_fence until) {
     /* If another thread has raised lazy_until meanwhile, it stays; the next call looks again. */

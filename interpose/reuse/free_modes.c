@@ -28,7 +28,7 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
     return result;
 }
 
-/* Waits for the current context, and counts it. */
+/* Waits for the current context, and counts the wait. */
 static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
     CUresult result;

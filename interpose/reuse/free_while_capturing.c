@@ -131,7 +131,6 @@ static CUresult free_deferring(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* Something captures, so nothing may be recorded; but this thread may free. */
 CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer) {
     return arena->free_mode == BFC_FREE_SYNC ? free_as_driver(driver, arena, pointer)

@@ -17,7 +17,7 @@
 CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer, enum bfc_capture_state state);
 
-/* The same for a thread that may free: no fence could be recorded. */
+/* Frees a block for which no fence could be recorded, in a thread that may free. */
 CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer);
 
@@ -39,7 +39,8 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
  */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Captures have ended: gives a fence to what was freed meanwhile, in all arenas. */
+/* To be called when captures have ended: gives the blocks that were freed meanwhile a fence, in all
+ * arenas. */
 void bfc_reuse_after_captures(const struct bfc_driver *driver);
 
 #endif

@@ -1,10 +1,10 @@
-/* Which fences are complete, so that freed blocks become ready. Thread-safe. */
+/* Finds out which fences are complete, so that freed blocks become ready. Thread-safe. */
 #ifndef BFC_INTERPOSE_SETTLE_H
 #define BFC_INTERPOSE_SETTLE_H
 
 #include "interpose/arena/state.h"
 
-/* poll and wait of struct bfc_upstream; `arena` is a struct bfc_arena. */
+/* The functions poll and wait of struct bfc_upstream; `arena` is a struct bfc_arena. */
 bfc_fence bfc_reuse_poll(void *arena);
 bfc_fence bfc_reuse_wait(void *arena, bfc_fence fence, uint64_t timeout_ns);
 
