@@ -107,8 +107,8 @@ static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *
     return false;
 }
 
-/* If the range is in a pool but in no live block, the driver is asked about address 0: that is
- * aligned, so that the driver's error is that for a range without memory. */
+/* If the range is in a pool but not within one live block, the driver is asked about address 0:
+ * that is aligned, so that the driver's error is that for a range without memory. */
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags) {
     struct bfc_pointer span;
