@@ -167,7 +167,9 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
         return BACK_OFF_ABOVE_SIZE;
     if (pool->config.policy == BFC_POLICY_PYTORCH && !is_preallocating(pool, size))
         return BACK_OFF_NONE;
-    return BACK_OFF_TO_SIZE;
+    bool by_double =
+        pool->config.policy == BFC_POLICY_BFC && pool->config.growth == BFC_GROWTH_DOUBLE;
+    return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
 static void raise_step(struct bfc_pool *pool, uint64_t size) {

@@ -14,6 +14,7 @@
 #define POLICY_PAGE (2 * MIB)
 
 enum back_off {
+    BACK_OFF_BY_HALVES, /* a step that the device refuses leaves the rest to its other users */
     BACK_OFF_TO_SIZE,
     BACK_OFF_ABOVE_SIZE,
     BACK_OFF_AT_ONCE, /* ask once more, for the size needed */

@@ -183,12 +183,14 @@ struct growth {
     uint64_t calls;
 };
 
-/* Returns nine tenths of `bytes`, rounded up to whole pages or granules, but at least one of these
- * less. Policy tf's rule, BACK_OFF_ABOVE_SIZE, does not round to pages. */
+/* Returns what to ask for after a refusal of `bytes`: half of it, or nine tenths as TensorFlow's
+ * allocator does, rounded up to whole pages or granules, but at least one of these less. Policy
+ * tf's rule, BACK_OFF_ABOVE_SIZE, does not round to pages. */
 static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
-    bool paged = back_off == BACK_OFF_TO_SIZE && bytes > POLICY_PAGE;
+    bool paged = back_off != BACK_OFF_ABOVE_SIZE && bytes > POLICY_PAGE;
     uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
-    uint64_t less = (bytes - bytes / 10 + unit - 1) / unit * unit;
+    uint64_t part = back_off == BACK_OFF_BY_HALVES ? bytes / 2 : bytes - bytes / 10;
+    uint64_t less = (part + unit - 1) / unit * unit;
     return bfc_min(less, (bytes - 1) / unit * unit);
 }
 
