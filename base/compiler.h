@@ -27,7 +27,8 @@
  * that runtime is ready. */
 #define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* Declares a symbol that may be missing when the program is linked; its address is NULL then. */
-#define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
+/* Compiles a function without the thread sanitizer's checks, because it reads without a lock what
+ * others write under one, and its result is only a hint that is checked under the lock. */
+#define READS_WITHOUT_LOCK __attribute__((no_sanitize("thread")))
 
 #endif

@@ -25,7 +25,7 @@ static const struct need needs[] = {
 
 static bool has_feature(const char *name) {
     BFC_FOR_EACH_FEATURE(feature)
-    if (strcmp((*feature)->name, name) == 0)
+    if ((*feature)->name && strcmp((*feature)->name, name) == 0)
         return true;
     return false;
 }

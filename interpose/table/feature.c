@@ -4,20 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic.h"
+
+/* The core's own row. It has no functions: it makes sure that the section of features, whose ends
+ * the linker names, exists in a library that is built without features. */
+static const struct bfc_feature core;
+BFC_REGISTER_FEATURE(core);
+
 __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
 
+/* Two threads may make the process's state at once: they give each feature the same slot. */
 void bfc_features_begin(void) {
     unsigned slots = 0;
     BFC_FOR_EACH_FEATURE(feature)
     if ((*feature)->slot)
-        *(*feature)->slot = slots++;
+        bfc_store_relaxed((*feature)->slot, slots++);
 }
 
 void bfc_features_names(char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     BFC_FOR_EACH_FEATURE(feature)
-    if (used < size)
+    if ((*feature)->name && used < size)
         used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
 }
 

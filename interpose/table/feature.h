@@ -146,8 +146,8 @@ struct bfc_feature {
         __attribute__((section("bfc_features"), used)) = &(feature)
 
 /* The pointers that the linker has collected: the first one, and the end behind the last one. */
-extern const struct bfc_feature *const __start_bfc_features[] WEAK_HIDDEN;
-extern const struct bfc_feature *const __stop_bfc_features[] WEAK_HIDDEN;
+extern const struct bfc_feature *const __start_bfc_features[] HIDDEN;
+extern const struct bfc_feature *const __stop_bfc_features[] HIDDEN;
 
 #define BFC_FOR_EACH_FEATURE(feature)                                                              \
     for (const struct bfc_feature *const *feature = __start_bfc_features;                          \

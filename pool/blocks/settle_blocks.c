@@ -42,7 +42,7 @@ void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t ar
     while (b) {
         block_index before = details[b].newer;
         deferred_remove(pool, b);
-        pool->stats->deferred -= block_size(&pool->blocks[b]);
+        pool_count_deferred(pool, -block_size(&pool->blocks[b]));
         surgery_make_free(pool, b, fence);
         b = before;
     }

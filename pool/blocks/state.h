@@ -113,6 +113,12 @@ struct bfc_pool {
     struct bfc_pool_stats own_stats;
 };
 
+/* Changes the bytes that are deferred, which a free compares with BFC_PENDING_BUDGET without the
+ * lock. */
+static inline void pool_count_deferred(struct bfc_pool *pool, uint64_t change) {
+    bfc_store_relaxed(&pool->stats->deferred, pool->stats->deferred + change);
+}
+
 /* Writes a note (struct bfc_pool_note); notes_left must not be 0. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);

@@ -57,7 +57,7 @@ static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) 
 static void make_deferred(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_DEFERRED);
-    pool->stats->deferred += block_size(&blocks[b]);
+    pool_count_deferred(pool, block_size(&blocks[b]));
     b = absorb_neighbours(pool, b, block_state(&blocks[blocks[b].next]) == BLOCK_DEFERRED,
                           block_state(&blocks[blocks[b].previous]) == BLOCK_DEFERRED,
                           deferred_remove);
@@ -78,7 +78,7 @@ void surgery_make_ready(struct bfc_pool *pool, block_index b) {
     uint64_t size = block_size(&pool->blocks[b]);
     if (block_state(&pool->blocks[b]) == BLOCK_DEFERRED) {
         deferred_remove(pool, b);
-        stats->deferred -= size;
+        pool_count_deferred(pool, -size);
     } else {
         surgery_unbin(pool, b);
         stats->pending -= size;

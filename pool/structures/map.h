@@ -28,12 +28,12 @@ struct map {
     struct host_array memory;
 };
 
-static inline uint32_t map_hash(bfc_addr start) {
+READS_WITHOUT_LOCK static inline uint32_t map_hash(bfc_addr start) {
     /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
     return (uint32_t)(((start >> MAP_HASH_SHIFT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
+READS_WITHOUT_LOCK static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
     /* Without a branch, since the processor could not predict it. */
     return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
@@ -58,8 +58,8 @@ static inline block_index map_find(const struct map *map, const struct block *bl
  * threads change the map is safe, because buckets and records never move and their memory stays
  * readable, and `chain` (or `bin` in its place) is always an index below the committed records.
  */
-static inline block_index map_glimpse(const struct map *map, const struct block *blocks,
-                                      bfc_addr start, uint32_t *bucket) {
+READS_WITHOUT_LOCK static inline block_index
+map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, uint32_t *bucket) {
     *bucket = map_bucket(map, start);
     block_index b = bfc_load_relaxed(&map->buckets[*bucket]);
     for (int i = 0; i < MAP_GLIMPSED; i++, b = bfc_load_relaxed(&blocks[b].chain))

@@ -13,6 +13,7 @@ import sys
 
 ROW = re.compile(r"^BFC_CALL\((\w+), (\d+), (\w+)\)$", re.M)
 HOOK = re.compile(r"\bX\((cu\w+),")
+TWINS = re.compile(r"\bBFC_BOTH_TWINS\(X, (cu\w+),")
 FUNCTION = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{]*?)\)\s*;")
 TYPE = re.compile(r"\bPFN_(cu\w+?)_v(\d+)((?:_pt[ds]s|_ptsz)?)\b")
 SYMBOL = re.compile(r"^(cu\w+?)(_v\d+)?(_ptds|_ptsz)?$")
@@ -83,8 +84,11 @@ class Tables:
         driver = read(os.path.join(interpose, "driver", "driver.h"))
         driver = driver[:driver.index("#define BFC_USED_CALLS")]
         synchronous = HOOK.findall(read(os.path.join(interpose, "driver", "synchronous_calls.h")))
+        failures = read(os.path.join(interpose, "driver", "failure_calls.h"))
         self.hooked = set(HOOK.findall(driver + read(os.path.join(interpose, "driver", "calls_retried_when_full.h")))) \
-            | {name + ending for name in synchronous for ending in ("", "_ptds")}
+            | {name + ending for name in synchronous for ending in ("", "_ptds")} \
+            | set(HOOK.findall(failures)) \
+            | {name + ending for name in TWINS.findall(failures) for ending in ("", "_ptsz")}
         self.considered = [word for line in read(considered).splitlines() if not line.startswith("#") for word in line.split()]
 
     def contradictions(self):
