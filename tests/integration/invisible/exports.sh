@@ -10,7 +10,7 @@ complain() {
     failed=1
 }
 
-if ! exported=$(nm -D --defined-only "$library"); then
+if ! exported=$(nm -D --defined-only --extern-only "$library"); then
     exit 1
 fi
 # Version nodes are absolute symbols, not functions.
