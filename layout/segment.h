@@ -159,9 +159,9 @@ struct bfc_rung_counts {
 
 /*
  * A thread that waits for memory which other jobs use (BFC_WAIT). The waiters for one device, in
- * all jobs of the user, form one queue, in the order of `since_ns`. A waiter that has not looked
- * for BFC_WAITER_LOST_NS is stopped, and the others pass it over. A thread that frees memory, or
- * leaves the queue, adds 1 to `wake` and wakes that futex. All times are the kernel's
+ * all jobs of the user, form one queue, in the order of `since_ns`. A waiter that has not examined
+ * the queue for BFC_WAITER_LOST_NS is stopped, and the others pass it over. A thread that frees
+ * memory, or leaves the queue, adds 1 to `wake` and wakes that futex. All times are the kernel's
  * CLOCK_MONOTONIC.
  */
 #define BFC_WAITERS 8u
@@ -170,10 +170,10 @@ struct bfc_rung_counts {
 struct bfc_waiter {
     uint64_t bytes; /* bytes asked for; 0: no thread waits here */
     uint64_t since_ns;
-    uint64_t seen_ns; /* when the waiter last looked */
+    uint64_t seen_ns; /* when the waiter last examined the queue */
     uint32_t wake;
     uint32_t pool;     /* index of the pool's section */
-    uint32_t position; /* place in the queue when the waiter last looked, from 1 */
+    uint32_t position; /* the waiter's place in the queue at `seen_ns`, from 1 */
     /* What the driver adds by rounding up what the waiter's process has reserved on the device, in
      * units of 4 KiB. */
     uint32_t rounded_4k;

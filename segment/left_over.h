@@ -1,8 +1,8 @@
 /*
  * Removes what processes that are gone have left in the shared folder: their segments, and their
  * tables of exported blocks and sockets (interpose/features/share/). Only plain files and sockets
- * of this user with such a name are removed, and only if their process is certainly gone. The
- * number of directory entries that are read is bounded. Thread-safe.
+ * of this user that have a name of ours are removed, and only if their process is certainly gone.
+ * The number of directory entries that are read is bounded. Thread-safe.
  */
 #ifndef BFC_SEGMENT_LEFT_OVER_H
 #define BFC_SEGMENT_LEFT_OVER_H
@@ -16,25 +16,26 @@
  */
 #define BFC_TABLE_NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
 
-/* A table has this struct at this offset. It identifies the process that made the table; zeros:
- * unknown. */
+/* A table has a struct bfc_table_maker at this offset, which identifies the process that made the
+ * table; zeros: the process is unknown. */
 #define BFC_TABLE_MAKER_OFFSET 8
 struct bfc_table_maker {
-    uint64_t start_time;     /* as bfc_process_start_time */
-    uint64_t time_namespace; /* as bfc_time_namespace */
+    uint64_t start_time;     /* when the process began, as bfc_process_start_time returns it */
+    uint64_t time_namespace; /* of the process, as bfc_time_namespace returns it */
 };
 
+/* Returns what identifies this process. */
 struct bfc_table_maker bfc_table_maker_self(void);
 
-/* Removes tables and sockets in an open folder. Call it before segments there are removed, because
- * a segment may show that a table's process is gone. */
+/* Removes left-over tables and sockets in an open folder. Call it before segments there are
+ * removed, because a segment may show that a table's process is gone. */
 void bfc_left_over_tables_sweep(int directory);
 
-/* Removes tables, sockets and segments in BFC_SHARED_FOLDER. */
+/* Removes left-over tables, sockets and segments in BFC_SHARED_FOLDER. */
 void bfc_left_over_sweep(void);
 
-/* Removes tables and sockets in BFC_SHARED_FOLDER, also those with this process's pid, which are
- * from before an exec. Call it before this process makes a table. */
+/* Removes left-over tables and sockets in BFC_SHARED_FOLDER, also those with this process's pid,
+ * which were made before an exec. Call it before this process makes a table. */
 void bfc_left_over_own_sweep(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Freeing for the program. The lists of decisions are bfc_free (or bfc_free_hit), then
- * free_with_all_checks where a call is not as usual.
+ * Freeing for the program. bfc_free and bfc_free_hit free blocks of the thread's last arena while
+ * the process is as usual; they leave all other frees to free_with_all_checks.
  */
 #include "base/compiler.h"
 #include "interpose/api/memory.h"

@@ -15,7 +15,7 @@ static uint64_t round_up(uint64_t bytes) {
     return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
 }
 
-/* Cuts the group's next bytes off. */
+/* Makes a block of the first bytes of the group's range that are not handed out yet. */
 static bool carve_from_group(size_t bytes) {
     if (bytes > bfc_group.left ||
         bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)
@@ -26,8 +26,8 @@ static bool carve_from_group(size_t bytes) {
 }
 
 /*
- * Gives back a part of the range that the program never got. No work can have used it since it was
- * allocated, so it keeps the fence that it was allocated with.
+ * Frees a block of the group's range that the program never got. No work can have used the block
+ * since the range was allocated, so it keeps the fence with which the range was allocated.
  */
 static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
@@ -36,8 +36,8 @@ static void give_block_back(CUdeviceptr start) {
         bfc_pool_free(pool, start, block.fence);
 }
 
-/* Gives back what lies before the next address where a large block may start. False: there is no
- * room for the block behind that. */
+/* Before a large block, frees the group's bytes up to the next address at which a large block may
+ * start. False: from that address on, the group has no room for the block. */
 static bool skip_lead(size_t bytes) {
     CUdeviceptr lead = bfc_group.next;
     size_t lead_bytes = bytes < BFC_LARGE ? 0 : -lead & (BFC_LARGE - 1);

@@ -147,7 +147,7 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
                                                                        : number | (uint64_t)1 << 63;
 }
 
-/* Draws the free's number, and has room promised for it. False: the host has no memory. */
+/* Draws the free's number, and reserves room in a queue. False: the host has no memory. */
 static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     pthread_mutex_lock(&frees->lock);
     bool room = stream_queues_promise(&frees->queues);
@@ -218,7 +218,8 @@ struct question {
     bool rivalled;
 };
 
-/* The caller holds the lock. False: there is no such free, or no query is left to the thread. */
+/* Copies a free into `question`, at the cost of one of the thread's queries. False: `one` is NULL,
+ * or the thread has no query left. The caller holds the lock. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
     if (!one || !look->queries)
@@ -345,8 +346,8 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
 }
 
 /*
- * Begins a pass over all queues, or over a few from where the last poll ended. False: there is
- * none.
+ * Begins a pass over all queues, or over a few from where the last poll ended. False: there is no
+ * queue.
  */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
@@ -418,7 +419,7 @@ static void set_liveness(struct stream_free *one, CUcontext context, enum livene
             one->liveness = (unsigned char)liveness;
 }
 
-/* The caller holds the lock. */
+/* Sets the liveness of the context's queued frees. The caller holds the lock. */
 static void set_queued_liveness(struct bfc_stream_frees *frees, CUcontext context,
                                 enum liveness liveness) {
     for (size_t i = 0; i < frees->queues.count; i++)
@@ -431,7 +432,8 @@ struct suspension {
     CUcontext context;
 };
 
-/* From now on no event of the context is queried. Returns whether no query of one is under way. */
+/* Keeps the context's events from being queried from now on. Returns whether no query of such an
+ * event is under way. */
 static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;

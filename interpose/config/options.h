@@ -12,7 +12,7 @@
 /* Sets all options to their defaults. */
 void bfc_options_init(struct bfc_options *options);
 
-/* The table's row by the variable's name or former name, or NULL. */
+/* Returns the option whose variable has this name or former name, or NULL. */
 const struct bfc_option *bfc_option_find(const char *name);
 
 /* Writes in words what `option` accepts; cut off at `size` bytes. */
@@ -26,7 +26,8 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
 bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
                     const char *value);
 
-/* Whether the mode has chosen the value in force, so that it may differ from the default. */
+/* Whether BFC_MODE has chosen the option's present value, which may then differ from the option's
+ * default. */
 bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_option *option);
 
 /*
@@ -40,9 +41,9 @@ const char *bfc_option_nearest(const char *name);
 
 /*
  * Reads every variable that begins with BFC_; a former name counts only where the present name is
- * not set. Calls `complain`, which may be NULL, with one finished line (no newline) for each that
- * is unknown or malformed, and for the first contradiction between values. Returns the number of
- * complaints.
+ * not set. Calls `complain`, which may be NULL, with one finished line (no newline) for each
+ * variable that is unknown or malformed, and for the first contradiction between values. Returns
+ * the number of complaints.
  */
 unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
                           void (*complain)(void *context, const char *line), void *context);

@@ -25,7 +25,7 @@ enum bfc_capture_state {
 };
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 
-/* How many captures are under way; for the function below. */
+/* How many captures are under way; callers read it by bfc_captures_exist. */
 extern unsigned bfc_captures_under_way HIDDEN;
 
 /* Is any capture under way? The answer may be out of date at once: a caller that must not miss a
@@ -38,7 +38,8 @@ static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *
     return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
 }
 
-extern bool bfc_capture_seen HIDDEN; /* for the function below; never becomes false again */
+extern bool bfc_capture_seen HIDDEN; /* never becomes false again; callers read it by
+                                       bfc_capture_was_seen */
 
 /* Has this process ever begun a capture? */
 static inline bool bfc_capture_was_seen(void) {
@@ -47,15 +48,15 @@ static inline bool bfc_capture_was_seen(void) {
 
 /*
  * bfc_capture_enter_wait and bfc_capture_leave_wait enclose a host wait by context, which is
- * allowed only while this process has never begun a capture. NULL: it has; the wait must not be
- * made, and there is nothing to leave.
+ * allowed only while this process has never begun a capture. If bfc_capture_enter_wait returns
+ * NULL, the process has begun one: the wait must not be made, and there is nothing to leave.
  *
  * The first captures let the waits under way end before they begin, for a second at most: such a
  * wait may itself need what the capturing thread does next, and harms a capture only if it had not
  * entered the driver yet. Both a wait and a capture publish themselves before they check, so if
  * both begin together, one of them sees the other.
  */
-#define BFC_WAITS 64 /* most threads count in different elements */
+#define BFC_WAITS 64 /* enough that most threads count their waits in different elements */
 extern struct bfc_waits {
     unsigned under_way;
     char rest[60];
@@ -78,8 +79,8 @@ static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
 bool bfc_gate_enter(void);
 void bfc_gate_leave(void);
 
-/* As bfc_gate_enter, but passes the gate even while something captures. So it only keeps captures
- * from beginning, and is for calls that affect no capture under way. */
+/* Passes the gate as bfc_gate_enter does, but even while something captures. So this only keeps
+ * captures from beginning, and is for calls that affect no capture under way. */
 void bfc_gate_hold(void);
 
 /*
@@ -120,7 +121,8 @@ static inline bool bfc_is_capture_error(CUresult result) {
 CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver);
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode);
 
-/* As the two functions above, but at no cost in a process that never began a capture. */
+/* bfc_capture_relax and bfc_capture_restore do what bfc_capture_relax_now and
+ * bfc_capture_restore_now do, but at no cost in a process that never began a capture. */
 static inline CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
     return UNLIKELY(bfc_capture_was_seen()) ? bfc_capture_relax_now(driver)
                                             : CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
-extern unsigned bfc_contexts_known HIDDEN; /* for the function below */
+extern unsigned bfc_contexts_known HIDDEN; /* a count, for bfc_contexts_are_several */
 
 /* Is there more than one context? A thread adds its context before it checks anything else, so of
  * two threads one sees the other's context. */
@@ -64,10 +64,10 @@ CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver);
 void bfc_contexts_review(const struct bfc_driver *driver);
 void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver));
 
-extern bool bfc_contexts_may_hide HIDDEN; /* for the function below */
+extern bool bfc_contexts_may_hide HIDDEN; /* callers read it by bfc_contexts_hide */
 
-/* May there be unknown contexts? There is none if there is one device and its primary context is
- * known. */
+/* May there be unknown contexts? If there is one device and its primary context is known, the
+ * process has no unknown context. */
 static inline bool bfc_contexts_hide(void) {
     return UNLIKELY(bfc_load_acquire(&bfc_contexts_may_hide));
 }

@@ -53,7 +53,7 @@ static bool finds_next(const char *name, const void *caller, const void *real) {
     return object;
 }
 
-/* Whether a look-up would find `real`. */
+/* Whether dlsym, called by the program at address `caller`, would find `real`. */
 static bool finds_real(void *handle, const char *name, const void *caller, const void *real) {
     if (handle == RTLD_DEFAULT)
         return finds_by_default(name, caller, real);

@@ -1,4 +1,4 @@
-/* Wrappers of entries that begin captures in ways unknown here. */
+/* Wrappers of driver functions that begin captures and for which this library has no hook. */
 #include "interpose/entry/unknown.h"
 
 #include <pthread.h>

@@ -2,9 +2,10 @@
  * Entries of the driver that begin a capture and have no hook: those of newer drivers.
  *
  * A program that looks such an entry up gets a wrapper, which passes its arguments on as they are.
- * Once a wrapped entry has begun a capture, it counts as under way for ever, since the library does
- * not know what ends it: nothing is recorded or waited for by context any more, allocations go to
- * the driver, and frees of pooled blocks are treated as during a capture that may bar them.
+ * Once a wrapped entry has begun a capture, this capture counts as under way for ever, since the
+ * library does not know what ends it: nothing is recorded or waited for by context any more,
+ * allocations go to the driver, and frees of pooled blocks are treated as during a capture that may
+ * bar them.
  */
 #ifndef BFC_INTERPOSE_UNKNOWN_H
 #define BFC_INTERPOSE_UNKNOWN_H
@@ -21,7 +22,8 @@ bool bfc_unknown_begins(const char *name);
  */
 void *bfc_unknown_entry(const char *name, void *real);
 
-/* The wrapper that an entry has got before, and the entry of a wrapper; NULL: there is none. */
+/* bfc_unknown_wrapper returns the wrapper of an entry, bfc_unknown_real the entry of a wrapper;
+ * NULL: there is none. */
 void *bfc_unknown_wrapper(const void *real);
 void *bfc_unknown_real(const void *wrapper);
 

@@ -18,11 +18,12 @@
  * loaded. Thread-safe; takes no lock. */
 void *bfc_c_function(const char *name);
 
-/* The function that a reference of ours would be bound to, perhaps another library's; if there is
- * none, the result of bfc_c_function. */
+/* Returns the function of this name to which the loader would bind a reference in this library,
+ * which may be that of another preloaded library; if there is none, returns the result of
+ * bfc_c_function. */
 void *bfc_bound_function(const char *name);
 
-/* The C library's own functions of these names, which every process that can load a driver has. */
+/* The C library's own dlsym, dlopen and dlvsym, which every process that can load a driver has. */
 void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
@@ -40,14 +41,15 @@ bool bfc_object_exports(const struct link_map *object, const char *name);
  */
 void *bfc_object_function(const struct link_map *object, const char *name, const char **version);
 
-/* What an object's dynamic section says; NULL or 0: it has no such thing. Sizes in bytes. */
+/* What an object's dynamic section says; NULL or 0: the object has no such table. Sizes in bytes.
+ */
 struct bfc_dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const ElfW(Half) * versions;
     const ElfW(Verdef) * definitions; /* of versions */
     const uint32_t *gnu_hash, *hash;
-    const ElfW(Rela) * relocations, *calls; /* calls: those of its procedure linkage table */
+    const ElfW(Rela) * relocations, *calls; /* calls: relocations of its procedure linkage table */
     size_t relocations_size, calls_size;
 };
 void bfc_read_dynamic(const struct link_map *object, struct bfc_dynamic *dynamic);
@@ -67,7 +69,8 @@ bool bfc_object_of_walk(const struct dl_phdr_info *info, struct link_map *object
 /* The object in which an address lies, or NULL. */
 struct link_map *bfc_object_of(const void *address);
 
-/* Forgets what a failed call of the above left for the program's next dlerror. */
+/* Clears the error that a failed look-up made by this library would leave for the program's next
+ * dlerror. */
 void bfc_forget_dl_error(void);
 
 #endif

@@ -109,9 +109,9 @@ static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
 }
 
 /*
- * A spilled block is host memory to the driver; to the program it is device memory that no other
- * process can reach. False: the driver's answer is right. As in answer_for_span, only the first
- * byte of a boolean is written.
+ * Replaces the driver's answer about a spilled block, which is host memory to the driver, but to
+ * the program is device memory that no other process can reach. False: the driver's answer is
+ * right. The driver has written all bytes of a boolean, so only its first byte is written here.
  */
 static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribute attribute,
                                void *data) {

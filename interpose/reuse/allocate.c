@@ -158,7 +158,8 @@ static void log_several(void) {
                          "lazy");
 }
 
-/* The context is counted before the wait, so that no pending block is handed out after the wait. */
+/* Counts the new context before it waits: once there are several contexts, mode ordered hands out
+ * no pending block, so none is handed out after the wait. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);

@@ -12,8 +12,8 @@
 /* Which blocks an allocation may take. */
 enum bfc_reuse_how {
     BFC_REUSE_ANY,
-    BFC_REUSE_READY, /* something captures: no pending one */
-    BFC_REUSE_THERE, /* without growing or waiting */
+    BFC_REUSE_READY, /* no pending block, since a stream capture is under way */
+    BFC_REUSE_THERE, /* free blocks only: the pool neither grows nor waits */
 };
 
 /* How an allocation ended. */
@@ -27,13 +27,14 @@ struct bfc_outcome {
 
 /*
  * Hands out a block of the arena's pool. Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where the
- * pool's status is not BFC_OK, or the driver's error. A failure does not count as out of memory.
+ * pool's status is not BFC_OK, or the driver's error. The pool does not count a failure as out of
+ * memory, since the caller has other resorts.
  */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, struct bfc_outcome *outcome);
 
-/* The same once more, after a failure of bfc_reuse_allocate. `is_first`: without regard to other
- * jobs that wait for memory. */
+/* Repeats an allocation that bfc_reuse_allocate could not serve. `is_first`: the pool may grow even
+ * if other jobs wait for memory. */
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   size_t bytes, enum bfc_reuse_how how, bool is_first,
                                   struct bfc_outcome *outcome);

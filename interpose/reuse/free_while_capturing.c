@@ -35,8 +35,9 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* A thread that gives deferred blocks a fence has cleared has_deferred already, while the blocks
- * are not pending yet: waits for such threads, a second at most. */
+/* Waits, a second at most, for threads that are giving deferred blocks a fence. Such a thread
+ * clears has_deferred before its blocks become pending, so has_deferred alone does not show that
+ * there are no deferred blocks. */
 static void await_fencers(const struct bfc_arena *arena) {
     bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
 }
@@ -44,7 +45,7 @@ static void await_fencers(const struct bfc_arena *arena) {
 /*
  * Waits, as the driver's own free does, for the work that may still use deferred blocks, and makes
  * them ready. The wait covers the owner's work alone; if the context has peers, whole regions go
- * back to the driver instead. Only for a thread that may free.
+ * back to the driver instead. The caller must be a thread that no capture bars from freeing.
  */
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);

@@ -28,14 +28,16 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
  */
 void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Does the same; if no fence can be recorded, waits as the driver's own free does. */
+/* Gives deferred blocks a fence, as bfc_reuse_fence_deferred does; if no fence can be recorded,
+ * waits as the driver's own free does. */
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /*
- * For a thread that may free, whatever captures: waits as the driver's own free does, in the
- * context and in each context that has access to its memory. Then all blocks that were free before
- * are ready, even if they have no fence, or a fence that may not be queried now. Nothing changes if
- * there is no device memory to wait with, or no wait for some peer is possible.
+ * Makes all blocks ready that were free before the call, even those that have no fence, or a fence
+ * that may not be queried now: waits as the driver's own free does, in the arena's context and in
+ * each context that has access to its memory. The caller must be a thread that no capture bars from
+ * freeing. If there is no device memory to wait with, or one of these contexts cannot be waited
+ * for, no block becomes ready.
  */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 

@@ -33,11 +33,12 @@ struct bfc_upstream;
 /* What is tried, in the order of the rungs, for an allocation that its pool could not serve. */
 struct bfc_resort {
     enum bfc_rung rung;
-    enum bfc_event_kind event; /* the event that is written when it has served an allocation */
+    enum bfc_event_kind
+        event; /* the event that records that this resort has served an allocation */
     /* Whether the resort may help. NULL: if the allocation is not larger than the device. */
     bool (*may_serve)(const struct bfc_call *call);
     /* Asks the pool again (bfc_call_try_again), or serves the allocation in its own way and sets
-     * the call's status to BFC_OK; true: it is served. */
+     * the call's status to BFC_OK. Returns whether the allocation is served. */
     bool (*serve)(struct bfc_call *call);
 };
 enum { BFC_RESORTS_OF_FEATURE = 4, BFC_FEATURE_SLOTS = 8 };
@@ -51,7 +52,7 @@ struct bfc_feature {
 
     /* ---- the process ---- */
 
-    /* The process has published its segment. Once. */
+    /* The process has published its segment, which happens once. */
     void (*segment_opened)(const struct bfc_process *process, struct bfc_segment_header *published);
     /* A reader has put a request into the segment. The helper thread makes this call. */
     void (*reader_asked)(struct bfc_segment_header *published);
@@ -82,8 +83,8 @@ struct bfc_feature {
     void (*context_ending)(const struct bfc_driver *driver, CUcontext context);
     void (*context_kept)(const struct bfc_driver *driver, CUcontext context);
     void (*context_ended)(const struct bfc_driver *driver, CUcontext context);
-    /* A context of `device` has got access to the arena's, or has lost it. On an error, the
-     * driver's, the peer gets none. */
+    /* A context of `device` has got access to the memory of the arena's context, or has lost it.
+     * If this returns an error of the driver, that context gets no access. */
     CUresult (*peers_changed)(const struct bfc_driver *driver, struct bfc_arena *arena,
                               CUdevice device);
 
@@ -95,9 +96,9 @@ struct bfc_feature {
                        unsigned bin);
     /*
      * After each allocation, whether a pool or the driver served it, and after each that failed
-     * with out of memory. These two, `freeing` and `freed` are called only where a call takes the
-     * long way: while the process is not usual (interpose/config/process.h), as when it records,
-     * and for blocks that need care.
+     * with out of memory. `allocated`, `allocation_failed`, `freeing` and `freed` are not called
+     * for every block: they are called while the process is not usual (interpose/config/process.h),
+     * as when it records, and otherwise only for blocks that the fast path leaves to slower code.
      */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
@@ -122,13 +123,13 @@ struct bfc_feature {
     /* ---- pointers ---- */
 
     /* find_import describes the address of memory that was imported from another process; false: it
-     * is not such an address. The other two read and set what the program asked for such a block by
-     * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+     * is not such an address. import_has_sync_memops and set_import_sync_memops read and set what
+     * the program asked for an imported block by CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
     bool (*find_import)(CUdeviceptr pointer, struct bfc_pointer *found);
     bool (*import_has_sync_memops)(uint64_t id);
     void (*set_import_sync_memops)(uint64_t id, bool on);
     /* These do what cuIpcGetMemHandle does for a pooled block, and what cuIpcOpenMemHandle and
-     * cuIpcCloseMemHandle do for any handle. At most one feature has them. */
+     * cuIpcCloseMemHandle do for any handle. At most one feature has these functions. */
     CUresult (*export_block)(const struct bfc_driver *driver, CUipcMemHandle *handle,
                              const struct bfc_pointer *block);
     /* The block for which export_block gave this handle was freed, or its context has ended. */

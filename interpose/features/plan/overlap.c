@@ -8,12 +8,12 @@
 /* A planned block, or the part of one that lies in the next period. */
 struct piece {
     uint64_t birth, death; /* ticks */
-    uint64_t from, to;     /* bytes; arenas lie one after the other */
+    uint64_t from, to;     /* addresses, in bytes; arenas lie one after the other */
 };
 
 struct moment {
     uint64_t tick;
-    uint32_t piece; /* index of the piece in the order of places */
+    uint32_t piece; /* index of the piece; pieces are sorted by address */
     bool birth;
 };
 

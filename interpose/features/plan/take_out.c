@@ -7,12 +7,13 @@
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];
-    struct file_text texts[BFC_SEGMENT_POOLS]; /* plan files made here of automatic plans */
+    struct file_text
+        texts[BFC_SEGMENT_POOLS]; /* plan files of automatic plans, made by make_file */
     struct bfc_answer_part parts[BFC_SEGMENT_POOLS];
     size_t count;
 };
 
-/* Whether the plan was taken already: several contexts may follow the plan of one file. */
+/* Whether the plan is in the list already, as several contexts may follow the plan of one file. */
 static bool is_taken(const struct taken *taken, const struct bfc_plan *plan) {
     size_t i = 0;
     while (i < taken->count && taken->plans[i] != plan)

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* Starts the thread once a process, after the first row was published and before its token is given
- * out. False: the host has no memory, or allows no thread. Thread-safe. */
+/* Starts the thread, unless this process has started it already. An exporter calls this after it
+ * has published a row of the table, and before it gives the row's token to the program. False: the
+ * host has no memory, or allows no thread. Thread-safe. */
 bool bfc_page_server_start(void);
 
 #endif

@@ -9,7 +9,8 @@ static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* How many samples count at this tick; one is forgotten with each tick. */
+/* Returns how many of the class's samples are not forgotten yet at this tick; one sample is
+ * forgotten with each tick. */
 static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }

@@ -18,8 +18,8 @@
 
 /* ---- when ---- */
 
-/* Each thread has one. It is not thread-local itself, because the loader has little room for the
- * thread-local variables of a library that is opened late. */
+/* A thread's random generator and pace. The struct is not thread-local itself, because the loader
+ * has little room for the thread-local variables of a library that is opened late. */
 struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
     uint64_t random;
@@ -43,13 +43,13 @@ static bool begin_thread(void) {
     return sampling;
 }
 
-/* The tick of the thread's last event, so that no clock is read here. */
+/* Returns the tick of the thread's last event, which costs no reading of a clock. */
 static uint64_t current_tick(void) {
     return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
 }
 
-/* To be called when the countdown of a class has ended: returns how many blocks this one stands
- * for; 0 if it is no sample. */
+/* To be called when the countdown of a class has ended: returns how many blocks the present block
+ * stands for; 0 if the block is no sample. */
 static double weigh_sample(int stacks, unsigned bin) {
     if (stacks == BFC_STACKS_ALL || !begin_thread()) {
         bfc_allocations_until_sample[bin] = 0;
@@ -64,19 +64,19 @@ static double weigh_sample(int stacks, unsigned bin) {
 struct sample {
     uint64_t address, id; /* of the block */
     uint64_t bytes;       /* the size that the program asked for */
-    double weight;        /* blocks that it stands for */
-    uint64_t arena;       /* its arena's sequence */
+    double weight;        /* how many blocks the sample stands for */
+    uint64_t arena;       /* sequence number of the block's arena */
     uint32_t site;
 };
 
 enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 
-/* bfc_who_lock guards all of these. */
+/* bfc_who_lock guards the samples, the ring and their counts. */
 static struct sample *samples;
 static struct bfc_who_mark *recent; /* a ring of the last samples */
 static size_t count, hand;          /* `hand`: the index of the sample that is checked next */
 static uint64_t taken, lost;
-static uint32_t state; /* atomic */
+static uint32_t state; /* atomic: NOT_BEGUN, BEGUN or UNAVAILABLE */
 enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
 
 static bool is_live(const struct bfc_arena *arena, const struct sample *sample) {

@@ -23,7 +23,7 @@
 
 struct bfc_stack {
     size_t native, python;
-    uint32_t tag; /* offset of its text; 0: none */
+    uint32_t tag; /* offset of the tag's text; 0: no tag */
     uint64_t hash;
     uint64_t calls[BFC_NATIVE_MOST];
     struct bfc_who_frame frames[BFC_PYTHON_MOST];
@@ -55,8 +55,8 @@ bool bfc_sites_begin(void);
  * room. */
 uint32_t bfc_sites_text(const char *text);
 
-/* Returns the offset of a tag's text in the same way; that of "(other tags)" once there are too
- * many different tags. */
+/* Returns the offset of a tag's text, as bfc_sites_text does, but the offset of "(other tags)" once
+ * there are too many different tags. */
 uint32_t bfc_sites_tag(const char *text);
 
 /* Returns the offset of the executable's path. The path is read once, because a program may be

@@ -19,14 +19,14 @@ struct level {
 static __thread struct {
     struct level levels[LEVELS];
     unsigned count;
-    unsigned beyond; /* how many were pushed when there was no room */
+    unsigned beyond; /* how many open ranges were pushed when there was no room */
     bool known;      /* whether `text` is up to date */
-    uint32_t text;   /* all names, joined */
+    uint32_t text;   /* offset of the names of all levels, joined */
 } own INITIAL_EXEC;
 
 /* ---- ranges that were started ---- */
 
-static uint64_t open_ranges[OPEN]; /* atomic: ids; 0: free */
+static uint64_t open_ranges[OPEN]; /* atomic: ids of open ranges; 0: the place is free */
 
 static uint64_t *slot_with(uint64_t id, uint64_t wanted) {
     size_t first = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 54);

@@ -38,7 +38,7 @@
 #define POOR_PERIODS 32u /* doubled for each learned loop */
 #define POOR_WEIGHT                                                                                \
     4 /* weight of a period in which a third misses; one in which a tenth misses has weight 1 */
-#define NICENESS 10   /* not 19, with which the thread would not run on a busy machine */
+#define NICENESS 10   /* with 19, the greatest, the thread would not run on a busy machine */
 #define PAUSE_TIMES 4 /* a pause lasts at least so many times as long as taking the notes */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
@@ -52,13 +52,13 @@ struct learner {
     uint64_t next_look;        /* number of notes at which to look next */
     uint64_t next_look_ns;     /* earliest time of the next look */
     uint64_t next_ahead_ns;    /* earliest time to look up gaps of the plan */
-    uint64_t since_ns;         /* when this state began */
+    uint64_t since_ns;         /* when the present state began */
     uint64_t pause_ns;         /* length of the next pause */
     uint64_t looked, moved;    /* at the last look: notes, and bytes of pages that had moved */
-    uint64_t trims;            /* tries left to trim what the plan has replaced */
+    uint64_t trims;            /* tries left to give back memory that the plan replaces */
     uint64_t periods;          /* periods counted when the plan began */
     uint64_t followed, missed; /* counts when the plan's fit was last judged */
-    uint64_t seen;             /* calls counted when the thread last came by */
+    uint64_t seen;             /* calls counted at the thread's last visit */
     unsigned bad_periods;      /* bad periods in a row, weighted */
     unsigned most_bad_periods; /* bad periods at which the plan is left */
     unsigned poor_periods;     /* weighted poor periods less good ones */
@@ -90,7 +90,7 @@ static void stop_listening(struct learner *learner, enum learner_state state) {
     learner->since_ns = bfc_now_ns();
 }
 
-/* Pauses after nothing repeated in all notes; each pause is longer than the last. */
+/* Pauses because nothing repeats in all notes; each pause is longer than the last. */
 static void pause_for_long(struct learner *learner) {
     uint64_t took = bfc_now_ns() - learner->since_ns;
     uint64_t pause = bfc_max(took * PAUSE_TIMES, learner->pause_ns);
@@ -259,7 +259,7 @@ static void attend_listening(struct learner *learner) {
 }
 
 /* Gives back what the pool used before the plan, once a whole period was served from the plan's
- * memory. It takes several tries, since blocks may still be pending. */
+ * memory. Tries this at several visits, since blocks may still be pending. */
 static void trim_replaced(struct learner *learner) {
     if (!learner->trims || !bfc_load_relaxed(&published_plan(learner)->memory) ||
         bfc_load_relaxed(&published_plan(learner)->periods) < learner->periods + 2 ||
@@ -274,8 +274,9 @@ static void trim_replaced(struct learner *learner) {
                 (int)learner->arena->device, learner->arena->id, BFC_BYTES(went));
 }
 
-/* Lets the pool collect its blocks outside the plan in one region and give idle ones back. Done
- * here because the driver's free may wait for work. Returns whether any memory went. */
+/* Lets the pool collect its blocks outside the plan in one region, and gives idle regions back.
+ * This thread does so because the driver's free may wait for work. Returns whether any memory was
+ * given back. */
 static bool gather_rest(const struct learner *learner) {
     bool follows = learner->state == FOLLOWS || learner->state == HAS_FILE;
     if (!follows || !bfc_background_begin())
@@ -365,8 +366,8 @@ static void stop_for_good(struct learner *learner) {
     learner->notes = NULL;
 }
 
-/* Frees a learner whose context has ended. False: not yet, since others still refer to the arena,
- * whose followers use the plans. */
+/* Frees a learner whose context has ended. False: others still refer to the arena, whose followers
+ * use the learner's plans, so it cannot be freed yet. */
 static bool dismiss_learner(struct learner *learner) {
     stop_for_good(learner);
     if (bfc_load_acquire(&learner->arena->references) > 1)
@@ -382,7 +383,7 @@ static bool is_busy(const struct learner *learner) {
     return learner->state == LISTENS || (learner->state == FOLLOWS && learner->trims);
 }
 
-/* Whether the program has made calls. During a pause they are not counted. */
+/* Whether the program has made calls since the last visit. Calls are not counted during a pause. */
 static bool has_moved(struct learner *learner) {
     uint64_t followed, missed;
     read_progress(learner, &followed, &missed);
@@ -392,7 +393,7 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* When the thread has to come by again. */
+/* When the thread has to visit the learners again. */
 struct need {
     bool soon;  /* soon, if the program makes calls */
     bool moves; /* the program makes calls, or work is left in any case */
@@ -407,7 +408,7 @@ static void attend_living(struct learner *learner, struct need *need) {
     need->moves |= more || moved;
 }
 
-/* Comes by every learner, and frees those whose context has ended. */
+/* Visits every learner, and frees those whose context has ended. */
 static struct need attend_all(struct learner **first) {
     struct need need = {.soon = false};
     for (struct learner **link = first; *link;) {
