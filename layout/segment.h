@@ -103,7 +103,7 @@ enum bfc_bypass_kind {
 #define BFC_LANES 8u
 
 struct bfc_lane {
-    uint64_t host_waits; /* waits for the context that were made for frees */
+    uint64_t host_waits; /* how often frees have waited on the host for a context's work */
     uint64_t sizes[BFC_SIZE_BINS];
 };
 
@@ -276,22 +276,23 @@ struct bfc_segment_pool {
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
-    uint64_t host_waits; /* waits for the context that were made for frees; add the counts of the
-                            lanes */
+    uint64_t host_waits; /* how often frees have waited on the host for a context's work; add the
+                            counts of the lanes */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
-    struct bfc_rung_counts rungs[BFC_RUNGS]; /* the one of BFC_RUNG_POOL stays 0 */
+    struct bfc_rung_counts rungs[BFC_RUNGS]; /* the counts of BFC_RUNG_POOL stay 0 */
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
-    uint64_t host_wait_latency[BFC_LATENCY_BINS]; /* of the waits that host_waits counts */
+    uint64_t
+        host_wait_latency[BFC_LATENCY_BINS]; /* durations of the waits that `host_waits` counts */
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
     struct bfc_segment_plan plan;
     struct bfc_awaited awaited; /* written by other jobs */
 };
 
-/* Returns how many waits for the context were made for frees. */
+/* Returns how often frees of the section's pool have waited on the host. */
 static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
     uint64_t waits = section->host_waits;
     for (unsigned lane = 0; lane < BFC_LANES; lane++)
@@ -345,14 +346,15 @@ struct bfc_map {
 
 enum bfc_event_kind {
     BFC_EVENT_NONE,
-    BFC_EVENT_ALLOCATE,      /* address, bytes as asked for */
-    BFC_EVENT_FREE,          /* address; bytes: 0 */
+    BFC_EVENT_ALLOCATE,      /* address of the block, and bytes that the program asked for */
+    BFC_EVENT_FREE,          /* address of the freed block; `bytes` is 0 */
     BFC_EVENT_GROW,          /* a region, or a step of pages, was taken: address, bytes */
-    BFC_EVENT_REFUSED,       /* the device refused to give: bytes */
+    BFC_EVENT_REFUSED,       /* the pool could not grow by so many bytes */
     BFC_EVENT_RELEASE,       /* a region went back to the device: address, bytes */
-    BFC_EVENT_OUT_OF_MEMORY, /* an allocation failed: bytes as asked for */
-    BFC_EVENT_TRIM, /* on request; address: bytes requested; bytes: given back; pool 63: all */
-    BFC_EVENT_INVALID_FREE, /* double or interior: address */
+    BFC_EVENT_OUT_OF_MEMORY, /* an allocation of so many bytes failed */
+    BFC_EVENT_TRIM, /* memory was given back on request; address: bytes requested; bytes: given
+                       back; pool 63: all pools */
+    BFC_EVENT_INVALID_FREE, /* an address was freed that is no live block's start */
     BFC_EVENT_BEGIN,        /* a pool began, with its context */
     BFC_EVENT_END,          /* a pool ended, with its context */
     /* A last resort served an allocation, or the allocation had waited; address: nanoseconds that

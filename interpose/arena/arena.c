@@ -105,7 +105,7 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_relaxed(&arena->plain_most, placer ? 0 : arena->plain_limit);
     bfc_store_release(&arena->placer, placer);
-    if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set it meanwhile */
+    if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set `fatal` meanwhile */
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 

@@ -44,16 +44,17 @@ struct bfc_options {
     struct bfc_amount limit;
     struct bfc_amount reserve;
     uint64_t spill;
-    double split_ratio; /* below 0: none */
+    double split_ratio; /* a block so many times the request is split; below 0: the pool's policy
+                           decides */
     struct bfc_amount split_slack;
-    uint64_t max_split; /* UINT64_MAX: none */
+    uint64_t max_split; /* bytes; UINT64_MAX: no limit */
     int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
     uint64_t bypass_above;
     struct bfc_amount gc_threshold; /* a fraction of the limit, or of the device if less */
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r is in force */
     double wait;          /* seconds */
-    double trim_idle;     /* seconds; below 0: none */
+    double trim_idle;     /* seconds; below 0: idle regions are kept */
     int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */
     char record[256];     /* a file, or empty */
@@ -76,7 +77,7 @@ enum bfc_option_kind {
     BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
     BFC_OPTION_WHOLE,    /* a whole number, stored as a decimal one is */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
-    BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
+    BFC_OPTION_SHARE,    /* as BFC_OPTION_AMOUNT, but 0 is accepted and none is not */
     BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */
     BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */

@@ -1,4 +1,4 @@
-/* The gate, and the list of captures under way. */
+/* The gate between captures and our own driver calls, and the list of captures under way. */
 #include "interpose/context/capture.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -32,8 +32,9 @@ static struct capture unknown_capture = {
 static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* guards the list; held while the gate is closed */
 static struct capture *captures;
-unsigned bfc_captures_under_way;         /* how many are in the list; changed under the lock */
-static unsigned gate;                    /* a count of threads inside, and CLOSED */
+unsigned bfc_captures_under_way; /* length of the list of captures; changed under the lock */
+static unsigned
+    gate; /* the number of threads inside; the bit CLOSED is set while a thread begins a capture */
 static struct bfc_gate_part *gate_parts; /* guarded by the lock */
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];

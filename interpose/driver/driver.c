@@ -79,7 +79,8 @@ void bfc_driver_publish(const struct bfc_driver *read, bool can_pool) {
     bfc_store_release(&bfc_driver_found, read);
 }
 
-static const struct bfc_driver *(*finder)(void); /* atomic */
+static const struct bfc_driver *(*finder)(
+    void); /* atomic: function that looks for a loaded driver */
 
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void)) {
     bfc_store_release(&finder, find);

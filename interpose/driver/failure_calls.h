@@ -44,7 +44,8 @@
                    (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                \
                    (to, value, count, stream))
 
-/* With default streams for each thread the header turns these names into their twins. */
+/* If a program is compiled with a default stream for each thread, cuda.h defines these names as
+ * macros for their _ptsz twins; here they mean the functions themselves. */
 #undef cuStreamSynchronize
 #undef cuStreamQuery
 #undef cuMemcpyAsync

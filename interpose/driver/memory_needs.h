@@ -11,24 +11,24 @@
 #define BFC_INTERPOSE_MEMORY_NEEDS_H
 
 enum bfc_need {
-    BFC_NEED_MEMORY,     /* for what it returns: memory, or a reservation of it */
-    BFC_NEED_CONTEXT,    /* for a context: page tables, stacks, heaps */
-    BFC_NEED_QUEUE,      /* for a stream's or event's queue or semaphore */
-    BFC_NEED_CODE,       /* for code and its globals: a query may be what loads them */
-    BFC_NEED_LAUNCH,     /* for stacks, code that is loaded at the first launch, a graph's memory */
-    BFC_NEED_HEAP,       /* for the heap, stack or printf buffer whose size it sets */
-    BFC_NEED_MAPPING,    /* for page tables: it maps memory that exists already */
-    BFC_NEED_DESCRIPTOR, /* for a texture's or surface's entry */
+    BFC_NEED_MEMORY,     /* the call returns memory, or a reservation of memory */
+    BFC_NEED_CONTEXT,    /* the call may make a context's page tables, stacks and heaps */
+    BFC_NEED_QUEUE,      /* the call may make a stream's or event's queue or semaphore */
+    BFC_NEED_CODE,       /* the call may load code and its globals, even if it is a query */
+    BFC_NEED_LAUNCH,     /* a launch may need stacks, code to be loaded, or a graph's memory */
+    BFC_NEED_HEAP,       /* the call sets the size of a heap, a stack or the printf buffer */
+    BFC_NEED_MAPPING,    /* the call needs page tables, to map memory that exists already */
+    BFC_NEED_DESCRIPTOR, /* the call makes the descriptor of a texture or surface */
 
     /* Calls with a word from here on are not in calls_retried_when_full.h. */
-    BFC_NEED_OWN,     /* has a hook in hooks.c, which retries it where needed */
-    BFC_NEED_HALFWAY, /* may need memory, but may fail with part of it done: a second call would do
-                         that part again */
-    BFC_NEED_NARROW,  /* dates from before CUDA 3.2, with pointers of 32 bits, which hold no address
-                         of device memory today */
-    BFC_NEED_WORK,    /* submits work to a stream: the memory for that came with the stream */
-    BFC_NEED_RELEASE, /* frees or ends something */
-    BFC_NEED_NONE,    /* reads or sets something, or changes the host's records of it */
+    BFC_NEED_OWN,     /* the call has a hook in hooks.c, which retries it where needed */
+    BFC_NEED_HALFWAY, /* the call may need memory, but may fail when part of its work is done: a
+                         second call would do that part again */
+    BFC_NEED_NARROW,  /* the call dates from before CUDA 3.2, with pointers of 32 bits, which hold
+                         no address of device memory today */
+    BFC_NEED_WORK,    /* the call submits work to a stream, whose memory came with the stream */
+    BFC_NEED_RELEASE, /* the call frees or ends something */
+    BFC_NEED_NONE,    /* the call reads or sets something, or changes the host's records of it */
 };
 
 #define BFC_NEED_RETRIED(need) ((int)(need) < (int)BFC_NEED_OWN)

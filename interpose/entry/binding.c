@@ -199,7 +199,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding binding, bool at_start) {
     dl_iterate_phdr(lead_driver, &binding);
-    if (!at_start) /* waits for the loads under way */
+    if (!at_start) /* dlopen waits until no other thread is loading a library */
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding.failed || binding.undoes)
         dl_iterate_phdr(rebind_object, &binding);

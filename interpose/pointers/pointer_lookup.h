@@ -7,7 +7,7 @@
 
 #include "interpose/arena/arena.h"
 
-/* An address at which nothing is ever allocated: the driver answers for it as for freed memory. */
+/* An address at which nothing is ever allocated, so the driver answers as for freed memory. */
 #define BFC_NOWHERE ((CUdeviceptr)1)
 
 enum bfc_pointer_kind {
@@ -20,10 +20,11 @@ enum bfc_pointer_kind {
 struct bfc_pointer {
     enum bfc_pointer_kind kind;
     CUdeviceptr start;
-    uint64_t size;           /* bytes that were asked for */
-    uint64_t id;             /* of the allocation or import, in this process; never used again */
-    struct bfc_arena *arena; /* pooled: the block's arena, valid as long as bfc_arena_of's */
-    struct bfc_block_info block; /* pooled */
+    uint64_t size; /* bytes that were asked for */
+    uint64_t id;   /* number of the allocation or import in this process; never used again */
+    struct bfc_arena *arena; /* set for BFC_POINTER_POOLED only: the block's arena, valid as long as
+                                the result of bfc_arena_of */
+    struct bfc_block_info block; /* set for BFC_POINTER_POOLED only */
     CUcontext of_pages; /* imported pages: the context in which they were opened; else NULL */
 };
 

@@ -17,8 +17,8 @@
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* Longest wait for a stream whose frees are awaited: it may depend on what this thread does next.
- */
+/* Longest wait for a stream's frees. The stream's work may depend on what this thread does next, so
+ * the wait is bounded. */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 /* Longest wait of a request for the work of one context. */
 #define REQUEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
@@ -42,7 +42,8 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
-/* Natively, memory that another thread is giving back would be free already. */
+/* Waits until other threads have given back what they are giving back. Without this library, such
+ * memory would have been free since the program freed it. */
 static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     (void)driver;
@@ -50,8 +51,8 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* While something captures no fence can be waited for, but the driver's own free waits for the
- * work. */
+/* Waits for the fences of frees, then trims. While something captures, no fence can be waited for,
+ * but the driver's own free waits for the work. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
@@ -76,9 +77,9 @@ static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *
 }
 
 /*
- * Ways to get memory back from one arena, the cheapest first: without a wait, after a wait for
- * other threads that give memory back, for the fences of frees, for streams with awaited frees.
- * Each tries to give at least `bytes` back, and returns how many bytes went.
+ * Ways to get memory back from one arena, the cheapest first: without a wait, then after waits for
+ * other threads that give memory back, for the fences of frees, and for the events of frees in
+ * stream order. Each tries to give at least `bytes` back, and returns how many bytes it gave back.
  */
 static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    uint64_t bytes) = {

@@ -35,10 +35,11 @@ struct bfc_course {
     int32_t moved;          /* distance of the last jump in this period, in slots; 0: no jump */
     uint32_t moved_at;      /* index of the expected slot after that jump */
     uint32_t unmatched;     /* allocations in a row without a match */
-    uint32_t begun;         /* while lost: slots of the period's beginning that came in a row */
+    uint32_t begun; /* while the position is lost: how many allocations in a row match the period's
+                       first slots */
     bool lost;
     bool periodic;               /* slot `prefix` follows the last slot */
-    bool jitter;                 /* sizes down to half the slot's match too */
+    bool jitter;                 /* a slot also matches sizes down to half its own */
     uint32_t thread, device;     /* numbers of thread and device in the plan */
     const struct bfc_plan *plan; /* the plan whose anchors are searched */
     uint64_t owner; /* atomic: number of the thread that uses the course; 0: no thread does */
@@ -47,10 +48,10 @@ struct bfc_course {
 
 /* The slot that the plan has for an allocation. */
 struct bfc_match {
-    uint32_t at;     /* index of the matched slot, or of the expected one if none matched; valid if
-                        `known` */
-    bool known;      /* false: the position is lost, or no slot is left */
-    bool same;       /* the allocation matches the slot */
+    uint32_t at; /* index of the matched slot, or of the expected slot if no slot matches; valid if
+                    `known` */
+    bool known;  /* false: the position is lost, or no slot is left */
+    bool same;   /* the allocation matches the slot */
     bool next_round; /* the slot belongs to the next period */
     bool jumped;     /* the slot is not the expected one */
     bool returned;   /* the match undoes the last jump */

@@ -19,16 +19,16 @@ struct bfc_follower {
     uint64_t mean;   /* mean bytes of a planned block */
     unsigned asks;   /* atomic: 1 while a thread requests the memory */
     uint32_t refused_round; /* atomic: round in which the memory was refused; 0: it was not */
-    uint32_t
-        stripped; /* atomic: how often pages of the memory went elsewhere, with an upper bound */
+    uint32_t stripped; /* atomic: how often pages of the memory were moved elsewhere, with an upper
+                          bound */
     uint32_t not_before; /* atomic: the memory is not requested before this round */
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* slots of all courses */
     uint32_t slot_count;
     struct bfc_gaps *gaps; /* gaps of each slot; NULL: the host had no memory for them */
-    uint32_t looked;       /* slots whose gaps were looked up; only one thread uses it */
-    bool wants_gaps;       /* atomic: gaps of a slot are wanted that are not known */
+    uint32_t looked;       /* number of slots whose gaps were looked up; used by one thread */
+    bool wants_gaps;       /* atomic: a thread has asked for gaps that are not looked up yet */
     struct bfc_places places;
 };
 

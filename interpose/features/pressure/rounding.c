@@ -5,8 +5,8 @@
 #include "interpose/arena/region_map.h"
 #include "segment/queue.h"
 
-/* Small regions of a context share pages of the driver; the last of these pages is partly unused.
- */
+/* Returns what the driver adds to the arena's regions. Small regions of a context share pages of
+ * the driver, and the last of these pages is partly unused. */
 static uint64_t rounded_up_in(const struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0, sum = 0, small = 0;
     while (!arena->has_pages && bfc_region_next(start + bytes, arena, &start, &bytes)) {

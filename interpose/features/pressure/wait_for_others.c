@@ -31,12 +31,12 @@
 #include "segment/queue.h"
 
 #define MS UINT64_C(1000000)
-/* Time between two looks at the queue without a signal: of the first in the queue, and of the
- * others. */
+/* A waiting thread that gets no signal examines the queue again after NEXT_LOOK_NS if the thread is
+ * the first in the queue, else after LATER_LOOK_NS. */
 #define NEXT_LOOK_NS (50 * MS)
 #define LATER_LOOK_NS (100 * MS)
-/* Time to the second look after a deadlock was seen: the others may have changed during the first.
- */
+/* A thread that has found a deadlock examines the queue again after this time, because other jobs
+ * may have changed the queue meanwhile. */
 #define SECOND_LOOK_NS (2 * MS)
 
 enum { MOST_WAITERS = 256, MOST_CLAIMANTS = 64 };
@@ -50,7 +50,7 @@ struct wait {
     /* When the driver was last asked, and what was free then, without BFC_RESERVE. */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_queue_place turn;
-    uint64_t turn_ns; /* when the call was first in the queue for the first time; 0: never yet */
+    uint64_t turn_ns; /* when the call became the first in the queue; 0: it never was */
     bool announced;
     bool settled;  /* the last two looks saw the same sum of reserved bytes */
     bool aside;    /* BFC_LIMIT prevents the allocation at the moment */
@@ -84,8 +84,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's slot. Done before each look, since a wait in a signal handler uses the same
- * slot and then frees it. */
+/* Fills in the thread's slot. This is done each time before the queue is examined, since a wait in
+ * a signal handler uses the same slot and then frees it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)

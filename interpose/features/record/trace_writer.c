@@ -49,8 +49,8 @@ enum recording { NOT_BEGUN, RECORDING, ENDED };
 static struct pool_lock lock;
 static uint32_t recording; /* atomic: enum recording */
 
-/* Buffers form a ring. The lock guards them, except for the records in a full one, which only the
- * writer reads. */
+/* Buffers form a ring. The lock guards them, except for the records in a full buffer, which only
+ * the writer reads. */
 static struct bfc_trace_record (*buffers)[RECORDS];
 static uint32_t counts[BUFFERS];
 static uint32_t filling, writing; /* only rise; a buffer's index is the number modulo BUFFERS */
@@ -60,7 +60,7 @@ static uint32_t threads;
 static CUstream streams[STREAMS_MOST]; /* element i is stream number i + 1 */
 static uint32_t stream_count;
 
-static uint32_t wakes;        /* futex that rises when a buffer is full */
+static uint32_t wakes;        /* futex; a thread that has filled a buffer adds 1 */
 static char path[4096 + 300]; /* absolute, since the program may change its working directory */
 static dev_t file_device;     /* identify the file that this process created */
 static ino_t file_inode;
@@ -115,7 +115,7 @@ static bool grow_slots(void) {
 
 static void set_serial(uint64_t address, uint64_t number) {
     if ((slots_used + 1) * 2 > slot_mask + 1 && !grow_slots())
-        return; /* its free will not be recorded */
+        return; /* the block's free will not be recorded */
     struct slot *slot = find_block_slot(address);
     slots_used += slot->address == 0;
     *slot = (struct slot){address, number};
@@ -198,7 +198,7 @@ static void name_file(const char *wanted) {
  * fails, readers accept an incomplete block at the end. */
 static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* since a limit on file sizes raises SIGXFSZ */
+    bfc_quiet_begin(&quiet); /* a write beyond a limit on file sizes raises SIGXFSZ */
     off_t before = lseek(file, 0, SEEK_END);
     bool good = bfc_write_all(file, bytes, size);
     int reason = errno;
@@ -214,7 +214,7 @@ static void stop_trace(const char *why, const char *what_is_left) {
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
 
-/* Why this file must not be overwritten; NULL if it may: it is empty, a trace, or a device. */
+/* Returns why a file must not be overwritten; NULL: it may, as it is empty, a trace or a device. */
 static const char *refusal_reason(int file) {
     char magic[sizeof(struct bfc_trace_header){0}.magic];
     struct stat status;
@@ -232,7 +232,7 @@ static const char *refusal_reason(int file) {
     return ftruncate(file, 0) == 0 ? NULL : strerror(errno);
 }
 
-/* O_NONBLOCK, so that the program does not wait for the reader of a pipe. */
+/* Opens the file with O_NONBLOCK, so that the program does not wait for the reader of a pipe. */
 static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
     const char *why = file < 0 ? strerror(errno) : refusal_reason(file);
@@ -263,7 +263,7 @@ static bool append_to_trace(const char *bytes, size_t size) {
     return good;
 }
 
-/* Functions of libzstd; `compress` is NULL if it is not installed. */
+/* Functions of libzstd; `compress` is NULL if libzstd is not installed. */
 static struct {
     size_t (*compress)(void *to, size_t room, const void *from, size_t size, int level);
     unsigned (*is_error)(size_t result);

@@ -21,9 +21,9 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
 CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer);
 
 enum bfc_import_answer {
-    BFC_IMPORT_FOREIGN, /* the address is in no mapping of ours */
-    BFC_IMPORT_OPEN,    /* in an imported block */
-    BFC_IMPORT_GONE,    /* in a mapping of ours, and in no block that is open */
+    BFC_IMPORT_FOREIGN, /* the address is in no imported region */
+    BFC_IMPORT_OPEN,    /* the address is in an imported block that is open */
+    BFC_IMPORT_GONE,    /* the address is in an imported region, but in no block that is open */
 };
 
 struct bfc_imported {

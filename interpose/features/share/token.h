@@ -22,8 +22,8 @@
 struct bfc_token {
     uint8_t magic[8];
     uint64_t pid_namespace; /* inode number of the exporter's pid namespace */
-    uint64_t table;         /* random number in the name of its table */
-    int32_t pid;            /* process id of the exporter, in its namespace */
+    uint64_t table;         /* random number in the name of the exporter's table */
+    int32_t pid;            /* process id of the exporter, in the exporter's namespace */
     uint32_t slot;          /* index of the row in the table */
     uint64_t generation;    /* the block's id, which differs for each allocation */
     uint8_t key[16];
@@ -33,14 +33,15 @@ _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a han
 
 /* A row of the table. Sizes and offsets in bytes. */
 struct bfc_row {
-    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; of pages zeros */
+    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; zeros if the block has
+                                        pages */
     uint64_t region_size;            /* bytes of the region, or of all the block's pages */
     uint64_t offset;                 /* of the block in its region, or in its first page */
     uint64_t size;                   /* of the block, as the program asked for it */
     uint64_t pages;                  /* number of the block's pages; 0: it lies in a region */
     uint64_t reserved[3];            /* zero */
-    uint64_t check; /* over the token's fields before the key and the row's before this, under the
-                       token's key */
+    uint64_t check; /* SipHash of the token's fields before `key` and the row's fields before
+                       `check`, with the token's key */
 };
 _Static_assert(sizeof(struct bfc_row) == 128, "rows do not straddle pages");
 

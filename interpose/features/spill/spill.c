@@ -185,14 +185,14 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
     return process && !call->in_pool && call->bytes <= process->options.spill;
 }
 
-/* How long an allocation waits for memory that was freed before it: the driver's call may take
- * without end. */
+/* The longest wait of an allocation for host memory that is being given back. The wait is bounded,
+ * because the driver's call that frees host memory may block for ever. */
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Waits for the thread that gives host memory back. True: it has worked, or less than `before`
- * bytes are reserved. False: it has nothing to give, the time is over, or a capture is under way.
- */
+/* Waits for the thread that gives host memory back. True: the thread has worked, or less than
+ * `before` bytes are reserved. False: the thread has nothing to give, the time is over, or a
+ * capture is under way. */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();
@@ -207,8 +207,8 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint6
     return true;
 }
 
-/* The pool does not give back by itself what it has free (upstream.c), so the thread is waited for.
- */
+/* A pool of host memory does not give back free regions by itself (upstream.c), so an allocation
+ * waits for the thread that does. */
 static CUresult allocate_host_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
                                      size_t bytes, enum bfc_reuse_how how,
                                      struct bfc_outcome *outcome) {

@@ -19,8 +19,10 @@ struct bfc_refused_free {
     uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
     uint32_t
         allocated_at; /* the site of the block in use that contains the address; 0: not known */
-    uint64_t inside;  /* bytes from that block's start; 0: no block in use contains the address */
-    uint64_t bytes;   /* the size that the program asked for that block */
+    uint64_t inside;  /* offset of the address in the block in use that contains it; 0: there is no
+                         such block */
+    uint64_t
+        bytes; /* size of the block in use that contains the address, as the program asked for it */
     uint64_t times;
 };
 
