@@ -417,8 +417,7 @@ struct bfc_segment_header {
     char configuration[4096];
     char complaints[1024]; /* a line each, cut off */
 
-    /* Liveness. */
-    uint32_t owner; /* robust futex, described at the top of this file */
+    uint32_t owner; /* robust futex that shows whether the job lives, described at the file's top */
 
     /*
      * Requests: the words that readers write. A reader adds the bytes that should go back to the

@@ -27,7 +27,8 @@ struct bfc_holding {
 struct bfc_claim {
     uint64_t bytes; /* bytes that the thread waits for; 0: no thread waits in this slot */
     uint64_t since_ns;
-    uint32_t holding; /* index of the holding on the device that it waits for */
+    uint32_t holding; /* index of the process's holding on the device whose memory the thread waits
+                         for */
 };
 
 /* A process of which at least one thread waits. */

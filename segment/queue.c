@@ -20,7 +20,7 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* `reach` plus what the waiting processes cache but do not use. */
+/* Returns `reach` plus the bytes that the waiting processes cache but do not use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -29,7 +29,8 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
     return reach;
 }
 
-/* `reach` plus all memory of other processes that wait and are younger than waiter `index`. */
+/* Returns `reach` plus all bytes reserved by other processes that began to wait after waiter
+ * `index`. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)
@@ -39,8 +40,8 @@ static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t
     return reach;
 }
 
-/* Index of the oldest waiter that `reach` bytes can serve, or with `any` of the oldest of all;
- * `count` if there is none. */
+/* Returns the index of the oldest waiter that `reach` bytes can serve, or, with `any`, of the
+ * oldest waiter; `count`: there is no such waiter. */
 static size_t first_within(const struct bfc_waiting *all, size_t count, uint64_t reach, bool any) {
     size_t first = count;
     for (size_t i = 0; i < count; i++)
@@ -94,8 +95,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
 
 /* ---- announcements ---- */
 
-/* An announcement that ends within this time is not counted as in force: it may have ended by the
- * time that the helper thread would look at the new one, which must then be woken. */
+/* An announcement that ends within this time does not count as in force. When a new announcement is
+ * made, it may have ended before the helper thread looks again, so that thread must be woken. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {

@@ -1,8 +1,9 @@
 /*
  * A program's memory calls: answered by the pool where possible, by the driver where necessary.
  *
- * Each function has the driver's own signature, result and thread-safety. The first two find the
- * driver themselves when they need it; the others get it as an argument, which is never NULL.
+ * Each function has the driver's own signature, result and thread-safety. bfc_allocate and bfc_free
+ * find the driver themselves when they need it; functions with an argument `driver` must not be
+ * given NULL.
  */
 #ifndef BFC_INTERPOSE_MEMORY_H
 #define BFC_INTERPOSE_MEMORY_H
@@ -14,19 +15,19 @@
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
 CUresult bfc_free(CUdeviceptr pointer);
 /*
- * These two serve only a call that the pool of the current context can serve at once, for callers
- * that are above the driver. That context has to be `context` (an arena's id), and the thread's
- * last call has to have been served from the same pool. Otherwise they return false, as they do
- * when no free block fits or the process is in an unusual state, such as a capture; then nothing
- * has happened, and nothing was counted. bfc_free_hit returns true also for a block of the pool
- * that could not be freed, and stores the error in `result`.
+ * bfc_allocate_hit and bfc_free_hit serve only a call that the pool of the current context can
+ * serve at once, for callers that are above the driver. That context has to be `context` (an
+ * arena's id), and the thread's last call has to have been served from the same pool. Otherwise
+ * both return false, as they do when no free block fits or the process is in an unusual state, such
+ * as a capture; then nothing has happened, and nothing was counted. bfc_free_hit returns true also
+ * for a block of the pool that could not be freed, and stores the error in `result`.
  */
 bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);
 
 /*
- * From now on, this thread's bfc_free of `pointer` only returns `result`. A `pointer` of 0 ends
- * that.
+ * From now on, this thread's bfc_free of `pointer` frees nothing and returns `result`. A call with
+ * a `pointer` of 0 makes the thread's bfc_free work as usual again.
  */
 void bfc_free_answered(CUdeviceptr pointer, CUresult result);
 

@@ -47,8 +47,9 @@ void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
  * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* The same; if no block became ready, waits until one does, no block is awaited any more, or the
- * time has passed. True: blocks have become ready since the call began. */
+/* Does what bfc_stream_frees_settle does; if no block became ready, waits until a block does, no
+ * block waits for an event any more, or the time has passed. True: blocks have become ready since
+ * the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 

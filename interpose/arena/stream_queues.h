@@ -12,9 +12,10 @@
 struct stream_free {
     struct stream_free *next; /* in its queue, or in a store */
     CUevent event;
-    CUcontext context;      /* the event's */
-    unsigned char liveness; /* the event's; enum liveness */
-    bool rivalled; /* another free drew its number between this one's draw and its queueing */
+    CUcontext context;      /* context of the event */
+    unsigned char liveness; /* enum liveness, of the event's context */
+    bool rivalled; /* another free drew a number after this free drew its own and before it was
+                      queued */
     CUdeviceptr start;
     uint64_t number;
 };
@@ -38,7 +39,8 @@ void stream_queues_clear(struct stream_queues *queues);
 bool stream_queues_promise(struct stream_queues *queues);
 void stream_queues_withdraw(struct stream_queues *queues);
 
-/* Queues a free for which room was promised; `spare` is for its queue, and NULL if it was used. */
+/* Queues a free for which room was promised. If the stream has no queue, `*spare` becomes its queue
+ * and is set to NULL. */
 void stream_queues_add(struct stream_queues *queues, uint64_t stream, struct stream_free *one,
                        struct stream_queue **spare);
 

@@ -84,8 +84,8 @@ enum bfc_option_kind {
 };
 
 enum bfc_option_mark {
-    BFC_OPTION_EXPERT = 1,  /* it is not one of the everyday variables */
-    BFC_OPTION_BINDING = 2, /* without a value that can be read, nothing is pooled */
+    BFC_OPTION_EXPERT = 1,  /* the option is not for everyday use */
+    BFC_OPTION_BINDING = 2, /* nothing is pooled if the option's value cannot be read */
 };
 
 struct bfc_option {
@@ -95,7 +95,7 @@ struct bfc_option {
     const char *choices; /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", "; for FILE:
                             a word that is no path, or NULL */
     uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
-    size_t offset;        /* of the value in struct bfc_options */
+    size_t offset;        /* offset of the value in struct bfc_options */
     const char *meaning;
     const char *former; /* the variable's former name, which is still accepted; or NULL */
     unsigned marks;     /* enum bfc_option_mark */

@@ -147,7 +147,8 @@ void bfc_capture_begin(void) {
     bfc_fetch_or_seq_cst(&gate, CLOSED);
     unsigned tries = 0;
     while (bfc_load_seq_cst(&gate) != CLOSED)
-        bfc_back_off(&tries); /* the threads inside leave soon: their calls do not block */
+        bfc_back_off(
+            &tries); /* threads inside the gate leave it soon, since their calls do not block */
     shut_gate_parts();
 }
 

@@ -181,7 +181,8 @@ CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver) {
     return NULL;
 }
 
-static void (*reviewer)(const struct bfc_driver *driver); /* atomic */
+static void (*reviewer)(
+    const struct bfc_driver *driver); /* atomic: does bfc_contexts_review's work */
 
 void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver)) {
     bfc_store_release(&reviewer, review);

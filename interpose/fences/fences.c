@@ -414,7 +414,7 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
  * context; a failure beyond the first pending fence goes back to that one.
  */
 struct look {
-    struct event *events; /* NULL: nothing is left to query */
+    struct event *events; /* events of `fence`; NULL: this poll has no further query to make */
     bfc_fence fence;
     uint64_t step;
 };
@@ -427,7 +427,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->first + look->step - 1;
     look->events = pin_locked(fences, look->fence);
-    if (!look->events && look->step > 1) { /* the first one may be recorded */
+    if (!look->events && look->step > 1) { /* the first pending fence may be recorded already */
         look->step = 1;
         look->fence = fences->first;
         look->events = pin_locked(fences, look->fence);

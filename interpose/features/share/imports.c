@@ -21,13 +21,13 @@
 /* One region, or the pages of one block, mapped into one context. While it is listed, 1 <= opens <=
  * uses. */
 struct mapping {
-    CUipcMemHandle handle; /* the region's handle; of pages the block's token */
+    CUipcMemHandle handle; /* the region's handle; for pages: the block's token */
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
     uint64_t size;  /* bytes */
     unsigned opens; /* openings by the driver that are to be closed */
-    unsigned uses;  /* the sum of `count` over its imports */
+    unsigned uses;  /* the sum of `count` over the mapping's imports */
     struct mapping *next;
 };
 
@@ -57,7 +57,7 @@ static bool imports_exist(void) {
 
 /* ---- the lists, under the lock ---- */
 
-/* Index of the first import that starts behind an address. */
+/* Returns the index of the first import that starts behind an address. */
 static size_t bytes_behind(CUdeviceptr address) {
     size_t low = 0, high = all.count;
     while (low < high) {

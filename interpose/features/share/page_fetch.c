@@ -36,19 +36,21 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* end of the command's name */
+    const char *end = strrchr(
+        text, ')'); /* the command's name, in parentheses, comes before the process's state */
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 
-/* Whether the exporter has ended, which is not known of one in another pid namespace. */
+/* Whether the exporter has ended. False also for an exporter in another pid namespace, of which
+ * that is not known. */
 static bool has_ended(const struct bfc_token *token) {
     if (token->pid_namespace != bfc_pid_namespace())
         return false;
     return (kill(token->pid, 0) != 0 && errno == ESRCH) || is_zombie(token->pid);
 }
 
-/* Waits for the exporter to connect. It is woken again every second, since an exporter with many
- * importers connects to some at a time. */
+/* Waits for the exporter to connect. Wakes the exporter again every second, since an exporter with
+ * many importers connects to some of them at a time. */
 static enum bfc_fetch_answer await_call(struct bfc_page_fetch *fetch,
                                         const struct bfc_local *listener) {
     uint64_t start = bfc_now_ns(), until = start + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;

@@ -183,7 +183,7 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
 
 enum {
     WAIT_BYTES = 2 << 20
-}; /* the driver may keep smaller blocks when they are freed, and then not wait */
+}; /* for smaller blocks, the driver's free may keep the memory and not wait */
 
 /* Waits for the context by an allocation and a free, which works during captures too.
  * interpose/arena/upstream.c does the same for arenas, but an importing process may have none. */

@@ -64,7 +64,8 @@ static bool write_quietly(int file, const void *bytes, size_t size, off_t offset
     return written == (ssize_t)size;
 }
 
-/* Makes this process's table. A forked child makes its own; its parent's stays. */
+/* Makes this process's table, unless it is made already. A forked child makes a table of its own,
+ * and leaves its parent's alone. */
 static bool make_table(void) {
     if (table.pid == getpid())
         return true;
@@ -102,7 +103,7 @@ static bool take_slot(uint32_t *slot) {
     return table.rows < BFC_MOST_ROWS && ++table.rows;
 }
 
-/* Returns a slot for later rows; without host memory it is lost. */
+/* Keeps a slot for later rows. If the host has no memory, the slot is not used again. */
 static void give_slot(uint32_t slot) {
     if (table.unused_count == table.unused_room) {
         uint32_t room = table.unused_room ? 2 * table.unused_room : 64;

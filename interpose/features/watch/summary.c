@@ -80,15 +80,15 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     bfc_message_add(message, "\n");
 }
 
-/* With a segment its sections are shown, which include those of ended contexts; without one, the
- * arenas that still live. */
+/* Shows the sections of the segment, which include those of ended contexts; without a segment,
+ * shows the arenas that still live. */
 static void add_pools(struct bfc_message *message) {
     const struct bfc_segment_header *published = bfc_segment_published();
     struct bfc_pool_stats stats;
     struct bfc_arena *arena = NULL;
     bfc_fragmentation_measure();
     while ((arena = bfc_arena_next(arena))) {
-        bfc_pool_read_stats(arena->pool, &stats); /* which updates largest_free */
+        bfc_pool_read_stats(arena->pool, &stats); /* this also updates the section's largest_free */
         if (!arena->stats.segment)
             add_pool(message, arena->stats.section);
     }
