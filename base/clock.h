@@ -58,7 +58,7 @@ void bfc_back_off(unsigned *tries);
  */
 bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
 
-/* As bfc_await, until an atomic counter is 0. */
+/* Waits like bfc_await until an atomic counter is 0. */
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*
@@ -71,6 +71,7 @@ struct bfc_bounded_wait {
     long nap_ns;
 };
 struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
-bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait); /* false, at once: the time is over */
+/* Sleeps for one nap. False: the wait is over, and the thread has not slept. */
+bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait);
 
 #endif

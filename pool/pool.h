@@ -123,7 +123,7 @@ struct bfc_pool_config {
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
     uint64_t keep_whole;   /* a wholly free region of more bytes than this is cut for a small block
-                              only if the pool cannot grow at little cost; UINT64_MAX: as any other */
+                              only if the pool cannot grow at little cost; UINT64_MAX: off */
     bool release_waits;    /* giving a region back may wait for the device: before that, a request
                               takes what its policy would refuse it */
     double page_slack;     /* with pages: while less than (1 + page_slack) times the most that was
@@ -279,8 +279,8 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
  * answers as bfc_pool_free does.
  */
 struct bfc_glimpse {
-    uint32_t block; /* 0: no live block starts there */
-    uint32_t place; /* where the pool found it */
+    uint32_t block; /* record of the live block that starts at `start`; 0: there is none */
+    uint32_t place; /* where the pool's map has the block */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
@@ -386,9 +386,9 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 /* What a pool could give back once all work under way is done, in bytes. Regions and pages with a
  * live or awaited byte do not count: nobody knows when a stream comes to its frees. */
 struct bfc_pool_room {
-    uint64_t reserved;  /* of regions and pages that are wholly free */
-    uint64_t on_device; /* what the device gains when these go: it deals in pages of 2 MiB */
-    uint64_t releasing; /* of regions that are being given back */
+    uint64_t reserved;  /* bytes of regions and pages that are wholly free */
+    uint64_t on_device; /* bytes that the device gains when these go; it counts in pages of 2 MiB */
+    uint64_t releasing; /* bytes of regions that are being given back */
     uint64_t largest;   /* the largest request that a free block has room for */
 };
 

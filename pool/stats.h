@@ -15,7 +15,7 @@
 /* All sizes in bytes. in_use + ready + pending + deferred = reserved. */
 struct bfc_pool_stats {
     uint64_t sequence;
-    /* now */
+    /* values as of now */
     uint64_t reserved;     /* taken from the device */
     uint64_t in_use;       /* blocks that the program holds, padding included */
     uint64_t requested;    /* what the program asked for in those blocks */
@@ -24,14 +24,14 @@ struct bfc_pool_stats {
                             awaited blocks too */
     uint64_t deferred;     /* free, without a fence yet (freed while a capture was under way) */
     uint64_t largest_free; /* the largest free block; refreshed off the hot path */
-    uint64_t regions;      /* a count */
-    uint64_t blocks;       /* a count: blocks that the program holds */
-    /* most that there ever was */
+    uint64_t regions;      /* number of regions */
+    uint64_t blocks;       /* number of blocks that the program holds */
+    /* the highest values so far */
     uint64_t peak_reserved;
     uint64_t peak_in_use;
     uint64_t peak_requested;
     /* since the pool began; counts unless they say otherwise */
-    uint64_t allocations; /* served, whether from the cache or after growing */
+    uint64_t allocations; /* allocations that succeeded, from the cache or after growing */
     uint64_t frees;
     uint64_t hits;   /* allocations that did not have to ask the device */
     uint64_t misses; /* all other allocations */
@@ -40,14 +40,14 @@ struct bfc_pool_stats {
     uint64_t reserve_calls; /* requests to the device, refused ones included */
     uint64_t refusals;      /* of these requests, those that the device refused */
     uint64_t release_calls;
-    uint64_t waits; /* for fences, by the pool itself */
+    uint64_t waits; /* waits for fences, by the pool itself */
     uint64_t wait_ns;
     uint64_t retries;       /* allocations that succeeded only after something was given back */
     uint64_t out_of_memory; /* allocations that failed */
     uint64_t last_resorts;  /* times that the device refused and the pool tried its last resorts */
     uint64_t last_resorts_saved; /* of these times, those that served the allocation */
     uint64_t last_resort_ns;     /* time spent in last resorts */
-    uint64_t invalid_frees;      /* double or interior */
+    uint64_t invalid_frees;      /* frees that the pool refused: double or interior */
     uint64_t pending_reuses;     /* pending blocks handed out (ordered mode) */
 };
 

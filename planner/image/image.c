@@ -45,7 +45,8 @@ static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t 
 }
 
 /*
- * Orders the visible rows by birth; rows with equal births keep their order. NULL: no host memory.
+ * Returns the rows below lifetimes->visible, ordered by birth; rows with equal births keep their
+ * order. NULL: no host memory.
  */
 static struct keyed *order_events(const struct lifetimes *lifetimes) {
     struct keyed *order = malloc(((size_t)lifetimes->visible + 1) * sizeof *order);

@@ -18,18 +18,18 @@
 #define MOST_ROWS ((uint32_t)1 << 28)
 
 struct lifetime {
-    uint64_t birth;       /* ticks */
-    uint64_t death;       /* ticks, > birth */
-    uint64_t size;        /* bytes, as asked */
-    uint64_t pin;         /* bytes, or NOT_PINNED */
-    uint32_t line;        /* line of the file, from 1; 0: made from a trace */
-    uint32_t alias;       /* row, or ROW_NONE */
-    uint32_t group;       /* number, or ROW_NONE */
-    uint32_t space;       /* number, 0 when there is no such column */
-    uint32_t stream;      /* number, or ROW_NONE: in order with all streams */
-    uint32_t thread;      /* the program's thread that allocated it; 0: unknown */
-    uint64_t unplanned;   /* bytes asked for when it cannot be planned (size is 0 then), else 0 */
-    uint64_t wraps_until; /* tick at which it dies if it crosses the period's end, else 0 */
+    uint64_t birth;     /* ticks */
+    uint64_t death;     /* ticks, > birth */
+    uint64_t size;      /* bytes, as asked */
+    uint64_t pin;       /* bytes, or NOT_PINNED */
+    uint32_t line;      /* line of the file, from 1; 0: made from a trace */
+    uint32_t alias;     /* the row whose memory this row shares, or ROW_NONE */
+    uint32_t group;     /* number of the group, or ROW_NONE */
+    uint32_t space;     /* number of the space; 0 if the file has no column for spaces */
+    uint32_t stream;    /* number of the stream; ROW_NONE: in order with all streams */
+    uint32_t thread;    /* the program's thread that allocated it; 0: unknown */
+    uint64_t unplanned; /* bytes asked for if the row cannot be planned (size is 0 then), else 0 */
+    uint64_t wraps_until; /* tick at which the row dies if it crosses the period's end, else 0 */
 };
 
 struct lifetimes {
@@ -47,15 +47,15 @@ struct lifetimes {
     /* From a trace: how many rows precede the period, and how many one period has (0: none). */
     uint32_t prefix, period;
     uint64_t period_birth, period_ticks; /* ticks: when the period begins, and how long it is */
-    /* From a trace: rows from here on are second halves of lifetimes that cross the period's end.
-     */
+    /* From a trace: rows from this one on are second halves of lifetimes that cross the period's
+     * end. */
     uint32_t visible;
 };
 
 void lifetimes_free(struct lifetimes *lifetimes);
 
-/* The tick at which the row's memory is free again; in the next period if it crosses the period's
- * end. */
+/* Returns the tick at which the row's memory is free again, which lies in the next period if the
+ * row crosses the period's end. */
 static inline uint64_t lifetimes_end(const struct lifetimes *lifetimes,
                                      const struct lifetime *row) {
     return row->wraps_until > 0 ? row->death + (row->wraps_until - lifetimes->period_birth)

@@ -16,9 +16,9 @@ struct fill {
     const struct arena *arena;
     uint32_t count;   /* number of pieces */
     uint32_t *at;     /* by piece: its position in order of birth */
-    uint32_t *piece;  /* by position */
-    uint32_t *item;   /* by piece */
-    uint64_t *births; /* by position */
+    uint32_t *piece;  /* by position in order of birth: the piece */
+    uint32_t *item;   /* by piece: the item that it belongs to */
+    uint64_t *births; /* by position in order of birth: the piece's birth */
     uint64_t *latest; /* tree of the latest deaths of placed pieces, leaves from `leaves` on */
     uint32_t leaves;
     uint32_t *by_rank;

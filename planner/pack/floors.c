@@ -5,7 +5,7 @@
 
 /* An unplaced box of the section that is being tightened. */
 struct job {
-    int32_t top; /* the lowest that it can have */
+    int32_t top; /* the lowest top that the box can have: its floor plus its size */
     int32_t size;
     uint32_t box;
 };

@@ -14,7 +14,7 @@ struct part_state {
     uint64_t proved;       /* no packing of the part has a lower peak (lock) */
     uint64_t node_limit;   /* nodes for each search of the round (lock) */
     uint32_t next_search;  /* number of the next deep search (lock) */
-    uint32_t improvements; /* how many were tried (lock) */
+    uint32_t improvements; /* how many improvements were tried (lock) */
 };
 
 struct arena_state {
@@ -25,28 +25,28 @@ struct arena_state {
     uint64_t *best;            /* by box of the parts: offsets within the part (lock) */
     struct traits *whole;      /* by item, for hole filling; NULL when the parts are exact */
     uint64_t *fixed;           /* by item: offsets of items that parts_build placed */
-    uint64_t fixed_top;        /* end of the highest of these */
+    uint64_t fixed_top;        /* end of the highest item that parts_build placed */
     uint64_t *filled;          /* by item: the best offsets by hole filling (lock) */
-    uint64_t filled_peak;      /* UINT64_MAX: none yet (lock) */
+    uint64_t filled_peak;      /* peak of hole filling; UINT64_MAX: none yet (lock) */
     uint64_t peak;             /* the lower peak of parts and hole filling (lock) */
     uint32_t fills;            /* how many times hole filling was tried (lock) */
-    bool stale;                /* something better was found since `peak` was computed (lock) */
+    bool stale; /* `peak` must be computed again, as better offsets were found (lock) */
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);
 void arena_state_free(struct arena_state *state);
 
-/* Recomputes the arena's peak if anything has changed; with the lock held. */
+/* Recomputes the arena's peak if better offsets were found. The caller holds the lock. */
 void arena_state_update(struct arena_state *state);
 
-/* The part to improve, which is the highest one. NULL: a lower packing of it does not exist, or
- * would not lower the arena's peak. */
+/* Returns the part to improve, which is the highest one. NULL: the part has no lower packing, or a
+ * lower packing would not lower the arena's peak. */
 struct part_state *arena_state_worst(struct arena_state *state);
 
 /* Whether it is proved that no plan of the arena has a lower peak. */
 bool arena_state_optimal(const struct arena_state *state);
 
-/* The offsets of the best plan, by item. */
+/* Writes the offsets of the best plan, by item. */
 void arena_state_offsets(const struct arena_state *state, uint64_t *offsets);
 
 #endif

@@ -7,21 +7,21 @@
 #include "planner/common/random.h"
 
 /*
- * A weight that is so much smaller than the others decides only between boxes that are equal by
- * the others, which makes the order lexicographic.
+ * A weight that is so much smaller than the other weights decides only between boxes that the other
+ * traits do not tell apart, so the order is lexicographic.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {0, 1, 1, 0},       /* area */
-    {0, LESS, 0, 1},    /* crowd, then width */
-    {1, 0, 1, 0},       /* area in ticks */
-    {LESS, 0, 0, 1},    /* crowd, then span */
-    {0, 1, LESS, 0},    /* width, then size */
-    {LESS, 0, LESS, 1}, /* crowd, then area in ticks */
-    {1, 0, LESS, 0},    /* span, then size */
-    {0, LESS, 1, 0},    /* size, then width */
-    {1, 0, -LESS, 0},   /* span, the smaller first */
-    {0, 1, 0.5, 1},     /* width, crowd and some size */
+    {0, 1, 1, 0},       /* largest area in sections first */
+    {0, LESS, 0, 1},    /* largest crowd first, then largest width */
+    {1, 0, 1, 0},       /* largest area in ticks first */
+    {LESS, 0, 0, 1},    /* largest crowd first, then largest span */
+    {0, 1, LESS, 0},    /* largest width first, then largest size */
+    {LESS, 0, LESS, 1}, /* largest crowd first, then largest area in ticks */
+    {1, 0, LESS, 0},    /* largest span first, then largest size */
+    {0, LESS, 1, 0},    /* largest size first, then largest width */
+    {1, 0, -LESS, 0},   /* largest span first, then smallest size */
+    {0, 1, 0.5, 1},     /* the sum of width, crowd and half the size, largest first */
 };
 
 /* A segment tree whose leaves are the live bytes of each section, and whose nodes are maxima. */

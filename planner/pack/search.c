@@ -25,7 +25,7 @@ struct entry {
 struct group {
     size_t at; /* index of its first entry in the pool */
     uint32_t count;
-    uint32_t lo, hi; /* sections */
+    uint32_t lo, hi; /* the boxes lie in the sections [lo, hi) */
     uint64_t hash;   /* hash of its boxes and their floors */
 };
 
@@ -38,8 +38,8 @@ struct frame {
     struct group group;
     uint64_t entered; /* the hash that the group had at first */
     uint32_t placed;  /* search.placed_count when the frame was entered */
-    uint32_t groups;  /* search.groups_count then */
-    size_t pool_used; /* search.pool_used then */
+    uint32_t groups;  /* search.groups_count when the frame was entered */
+    size_t pool_used; /* search.pool_used when the frame was entered */
     uint32_t child;   /* the group that is being packed below the candidate */
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
@@ -47,7 +47,7 @@ struct frame {
 /* A group that is known not to fit. */
 struct failure {
     uint64_t hash;
-    uint32_t run; /* entries of another run mean nothing */
+    uint32_t run; /* the run of search_run that noted it; a failure of another run does not count */
 };
 
 struct search {
@@ -59,14 +59,14 @@ struct search {
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
     int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
     uint32_t *blame;   /* by section: how often it needed more than the capacity */
-    uint32_t blamed;   /* sections that there is blame for */
+    uint32_t blamed;   /* number of sections for which `blame` has counts */
     enum search_focus focus;
-    uint32_t effort;    /* passes of tightening at each node */
+    uint32_t effort;    /* how often the floors are raised at each node */
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
-    uint32_t *skip;     /* for painting: the next section not painted yet */
-    uint64_t *bits;     /* for sorting by box */
-    uint32_t *part_of;  /* for splitting: by section */
-    uint64_t *offsets;  /* by rank */
+    uint32_t *skip; /* by section, for paint_floors: the next section whose floor is not set yet */
+    uint64_t *bits; /* bit set of boxes, which drain_bits reads in rising order */
+    uint32_t *part_of; /* by section, for split_group: the part that has the section */
+    uint64_t *offsets; /* by rank */
     struct floors floors;
     uint32_t *placed; /* stack of boxes */
     uint32_t placed_count;
@@ -119,7 +119,8 @@ void search_destroy(struct search *s) {
     free(s);
 }
 
-/* Keeps the counts of earlier runs, unless they are of another number of sections. */
+/* Keeps the blame that earlier runs counted if the number of sections is the same; otherwise all
+ * counts become 0. False: no host memory. */
 static bool make_blame(struct search *s, uint32_t sections) {
     if (s->blame && s->blamed == sections)
         return true;
@@ -218,7 +219,8 @@ static void undo_places(struct search *s, uint32_t placed) {
         put_back(s, s->placed[--s->placed_count]);
 }
 
-/* Writes the boxes that are set in `bits` from `out` on, in rising order, all with this floor. */
+/* Writes an entry with this floor for each box in s->bits to `out`, in rising order, and empties
+ * s->bits. Returns the number of entries. */
 static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
     uint32_t count = 0;
     for (uint32_t word = 0; word <= s->n / 64; word++) {
@@ -249,8 +251,9 @@ static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
 }
 
 /*
- * Computes the rest of a group after its entry `index` is placed: lifts the floors of boxes that
- * overlap it. Merging restores the order, since all lifted boxes have the same floor.
+ * Computes the rest of a group after the box of entry `index` is placed. Boxes whose lifetimes
+ * overlap that box get its top as their floor, if theirs was lower. Merging restores the order,
+ * since all lifted boxes have the same floor. False: no host memory.
  */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
@@ -299,7 +302,7 @@ static void paint_floors(struct search *s, const struct group *group) {
     uint32_t left = group->hi - group->lo;
     for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
-        s->floor[i] = UINT64_MAX; /* stays so if the section has no box */
+        s->floor[i] = UINT64_MAX; /* keeps this value if the section has no box */
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
@@ -312,8 +315,8 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
 }
 
-/* Adds one box to its sections, for weigh_sections; returns the most that any of them needs. The
- * loop has no branches so that compilers vectorise it. */
+/* Adds one box to its sections, for weigh_sections; returns the most that any of these sections
+ * needs. The loop has no branches, so that compilers vectorise it. */
 static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
                          int32_t floor, int32_t size) {
     int32_t most = 0;
@@ -399,8 +402,8 @@ static void note_failure(struct search *s, uint64_t hash) {
     s->table[hash >> (64 - TABLE_BITS)] = (struct failure){hash, s->run};
 }
 
-/* Cuts [lo, hi) where no unplaced box spans and numbers the parts from left to right; returns how
- * many there are. */
+/* Cuts the sections [lo, hi) at each border that no unplaced box spans, and numbers the parts from
+ * left to right. Returns the number of parts. */
 static uint32_t number_parts(struct search *s, uint32_t lo, uint32_t hi) {
     uint32_t part = 0;
     for (uint32_t i = lo; i < hi; i++) {
@@ -416,7 +419,8 @@ static int fewer_first(const void *a, const void *b) {
     return (x->count > y->count) - (x->count < y->count);
 }
 
-/* Splits a group where no box spans, and adds its parts, the smallest first. */
+/* Splits a group at the borders between sections that no unplaced box spans, and adds the parts as
+ * groups, the one with the fewest boxes first. */
 static bool split_group(struct search *s, const struct group *group) {
     const uint32_t parts = number_parts(s, group->lo, group->hi);
     const uint32_t first = s->groups_count;
@@ -492,8 +496,9 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
 }
 
 /*
- * Excludes that the entry's box lies at its floor. It then lies on a box that is not placed yet, so
- * its floor rises to the lowest top that such a box can have. False when there is none.
+ * Rules out that the box of entry `index` lies at its floor. This box must then lie above another
+ * unplaced box, so its floor rises to the lowest top that another unplaced box can have. False: no
+ * such top is within the capacity.
  */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     struct entry *list = s->pool + group->at;

@@ -181,8 +181,8 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
     return peak;
 }
 
-/* Makes the workspace when it is first needed. Blame and reach are reset when the part changes, as
- * they are about its boxes. */
+/* Makes the workspace of searches when it is first needed. When the part changes, resets
+ * search_blame and worker->reach, as both count results of searches of one part. */
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();

@@ -4,10 +4,10 @@
 
 #define REACH 16                /* how far string and loop may shift against each other */
 #define BAND (2 * REACH + 1)    /* number of shifts */
-#define ROWS 64                 /* tokens of a stretch that are aligned... */
-#define KEPT 48                 /* ...and of these, how many keep their places */
-#define LEAST_SHARE 3           /* one part in so many of a stretch must match */
-#define IMPOSSIBLE (-(1 << 20)) /* a score */
+#define ROWS 64                 /* tokens that are aligned at once */
+#define KEPT 48                 /* of the ROWS aligned tokens, how many keep their places */
+#define LEAST_SHARE 3           /* at least 1 / LEAST_SHARE of a stretch's tokens must match */
+#define IMPOSSIBLE (-(1 << 20)) /* score of a cell that no alignment reaches */
 #define SAME 2
 #define OTHER (-1)
 

@@ -9,15 +9,15 @@
 #define MOST_EVENTS ((uint32_t)1 << 29)
 
 struct event {
-    uint32_t allocation; /* index */
+    uint32_t allocation; /* index of the allocation in events.allocations */
     bool is_free;
 };
 
 struct allocation {
     uint64_t bytes;
-    uint64_t serial; /* its number in the trace, or the row of lifetimes */
-    uint32_t birth;  /* event */
-    uint32_t death;  /* event, or NEVER */
+    uint64_t serial; /* the allocation's number in the trace, or its row in lifetimes */
+    uint32_t birth;  /* index of the event that allocates */
+    uint32_t death;  /* index of the event that frees, or NEVER */
     uint32_t thread;
     uint32_t stream;
     uint32_t device;
@@ -44,11 +44,11 @@ struct events {
 
 void events_free(struct events *events);
 
-/* These append to the lists, which must have room. */
+/* events_add_allocation and events_add_free append to the lists, which must have room. */
 void events_add_allocation(struct events *events, struct allocation allocation);
 void events_add_free(struct events *events, uint32_t allocation);
 
-/* The index of the allocation with this serial; NEVER: there is none. Serials must rise. */
+/* Returns the index of the allocation with this serial; NEVER: there is none. Serials must rise. */
 uint32_t events_find(const struct events *events, uint64_t serial);
 
 #endif

@@ -12,17 +12,16 @@
 #define CLEAR_PASSES 8 /* repetitions that are needed if less is alike */
 #define MOST_PASSES 12 /* repetitions that are compared, at most */
 #define SHORT 512      /* allocations; loops up to this length take little time to compare */
-#define TRIED_LONG 4   /* if a length is above it, only so many with the most votes are compared */
+#define TRIED_LONG 4   /* lengths with the most votes that are compared if one is above SHORT */
 #define SHORT_PASSES 3 /* repetitions of the longest length that are compared to choose one */
 #define LONG_PASSES 2  /* repetitions that are compared if a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* so many must match the loop in all repetitions together */
+#define LEAST_ALLOCATIONS 64 /* allocations of all repetitions that match the loop, at least */
 #define ALIKE 7              /* tenths of the allocations that match the loop, at least */
-#define LENGTHS 10           /* repetitions may differ from the loop by one part in so many */
-#define LIKE 0.3             /* the least likeness of two repetitions; 0.64 with 20 % changed */
-#define NEARLY 0.9           /* a shorter period is preferred down to this part of the likeness */
-#define ROUNDS 8             /* the loop is corrected at most so many times */
-#define COPIES                                                                                     \
-    4 /* repetitions that are written; the first may lack frees, and three are a period */
+#define LENGTHS 10 /* the mean repetition may be longer or shorter than the loop by 1 / LENGTHS */
+#define LIKE 0.3   /* the least likeness of two repetitions; 0.64 with 20 % changed */
+#define NEARLY 0.9 /* a shorter period is preferred down to this part of the likeness */
+#define ROUNDS 8   /* the loop is corrected at most so many times */
+#define COPIES 4   /* repetitions that are written: three are a period, and one may lack frees */
 
 struct search {
     const struct events *events;
@@ -150,7 +149,7 @@ static bool find_loop(struct search *search, bool *found) {
     return search->loop.tokens;
 }
 
-/* ---- when its blocks are freed ---- */
+/* ---- when the blocks of the loop are freed ---- */
 
 /* The loop and its places in the order of time, while tokens are in reverse order. Place p is in
  * slot p % length of the loop, and all places of the stream are below `end`. */
@@ -200,8 +199,8 @@ static void find_deaths(struct course *course) {
     }
 }
 
-/* Whether the allocation's age is known. Blocks of the last repetition that are not freed yet have
- * none. */
+/* Whether the allocation's age is known. It is not for a block of the last repetition that is not
+ * freed yet. */
 static bool is_telling(const struct course *course, uint32_t allocation) {
     const uint32_t place = course->places[allocation];
     return place != ALIGN_NOWHERE &&
@@ -248,9 +247,10 @@ static bool find_usual_ages(struct course *course) {
     return true;
 }
 
-/* ---- what the stream would have been ---- */
+/* ---- the repetitions that are written ---- */
 
-/* For each place of the copies, a linked list of the allocations that are freed before it. */
+/* For each place in the repetitions that are written, a linked list of the allocations that are
+ * freed just before that place. */
 struct dues {
     uint32_t *first, *next;
 };

@@ -9,10 +9,10 @@
 
 struct classes {
     uint32_t *leader;     /* by row: the first row of its class */
-    uint64_t *class_size; /* by leader: of its largest row, rounded */
+    uint64_t *class_size; /* by leader: bytes of the class's largest row, rounded up to `align` */
     uint64_t *place;      /* by leader: the class's start within its item, in bytes */
-    uint32_t *item;       /* by leader: numbered 0, 1, … within its space in row order */
-    uint32_t *items;      /* by space: how many */
+    uint32_t *item;  /* by leader: the class's item, numbered from 0 in each space in row order */
+    uint32_t *items; /* by space: number of items */
 };
 
 /*

@@ -28,8 +28,8 @@ struct parts {
 };
 
 /*
- * Writes the offsets of boxes that it has placed at the bottom; other elements of `offsets` are
- * unchanged.
+ * Makes the parts, and writes the offsets of the boxes that it places at the bottom of the arena
+ * into `offsets`, whose other elements do not change. False: no host memory.
  */
 bool parts_build(struct parts *parts, const struct arena *arena, uint64_t *offsets);
 void parts_free(struct parts *parts);

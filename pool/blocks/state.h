@@ -24,16 +24,16 @@
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
 struct region {
-    bfc_addr start;      /* of a vacant record: the next vacant record */
-    uint64_t size;       /* in bytes; 0: the record is vacant */
-    uint64_t bare;       /* bytes of a paged region that have no page */
-    block_index head;    /* the record before the region's first block */
-    bool shared;         /* bfc_pool_share_region was called: its pending blocks are in no bin */
-    bool held;           /* never given back */
-    bool apart;          /* ordinary allocations do not take memory from it (bfc_pool_set_apart) */
-    bool planned;        /* made by bfc_pool_add_apart */
-    bool overflow;       /* taken while there was a planned region (pool/regions/overflow.h) */
-    bool paged;          /* a reservation of addresses, some of which have pages (pages.h) */
+    bfc_addr start;   /* the region's first address; of a vacant record: the next vacant record */
+    uint64_t size;    /* in bytes; 0: the record is vacant */
+    uint64_t bare;    /* bytes of a paged region that have no page */
+    block_index head; /* the record before the region's first block */
+    bool shared;   /* bfc_pool_share_region was called; the region's pending blocks are in no bin */
+    bool held;     /* the region is never given back */
+    bool apart;    /* ordinary allocations do not take memory from it (bfc_pool_set_apart) */
+    bool planned;  /* made by bfc_pool_add_apart */
+    bool overflow; /* taken while there was a planned region (pool/regions/overflow.h) */
+    bool paged;    /* a reservation of addresses, some of which have pages (pages.h) */
     uint64_t idle_since; /* `lookups` when the region last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last call of bfc_pool_trim_idle */
     uint64_t seen_ns;    /* when bfc_pool_trim_idle first found this seen_idle */
@@ -47,7 +47,7 @@ struct paging;
  * - Blocks tile their region without gap or overlap.
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
  * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
- *   the awaited ones.
+ *   the awaited blocks.
  * - Each ready block is in the one bin of its size: of `apart` if its region is set apart, of
  *   `whole` if it is all of a large region, of `small` if its region is for small blocks and free
  *   blocks are not sorted, else of `ready`.
@@ -85,8 +85,9 @@ struct bfc_pool {
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
-    uint32_t shared_regions; /* a count */
-    uint32_t apart_regions;  /* a count; unless it is 0, rules.plain_most is */
+    uint32_t shared_regions; /* number of regions with `shared` set */
+    uint32_t apart_regions;  /* number of regions that are set apart; if there are any,
+                                rules.plain_most is 0 */
 
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
@@ -94,13 +95,13 @@ struct bfc_pool {
     struct bfc_upstream upstream;
     pthread_mutex_t growth_lock; /* its holder alone asks the upstream for regions and pages; taken
                                     before `lock`, and never while `lock` is held */
-    struct bfc_ask ask;          /* of the allocation whose thread holds growth_lock */
-    int release_error;           /* the upstream's code for the last release */
-    uint64_t step;               /* bytes of the next region by growth double */
-    bool step_raised;            /* policy tf: `step` was raised for the region being asked for */
-    uint64_t releasing;          /* bytes of regions that are being given back */
-    uint64_t overflow_wanted;    /* bytes: the most that blocks outside planned regions took */
-    bool gather_overflow;        /* the next region has overflow_wanted bytes */
+    struct bfc_ask ask; /* for the upstream; of the allocation whose thread holds growth_lock */
+    int release_error;  /* the upstream's code for the last release */
+    uint64_t step;    /* policies bfc and tf: the next region's size is computed from these bytes */
+    bool step_raised; /* policy tf: `step` was raised for the region being asked for */
+    uint64_t releasing;       /* bytes of regions that are being given back */
+    uint64_t overflow_wanted; /* bytes: the most that blocks outside planned regions took */
+    bool gather_overflow;     /* the next region has overflow_wanted bytes */
     bool preallocated;
     bool wanted_elsewhere;  /* others have asked for memory back, so large regions are kept whole
                                whatever growing costs */

@@ -11,11 +11,11 @@
 
 #include "pool/blocks/state.h"
 
-/* A request of at most 1 / WHOLE_PART of such a region does not look there first. */
+/* A request of at most 1 / WHOLE_PART of the least large region takes from other bins first. */
 #define WHOLE_PART 8
 
-/* Moves block b to these bins if b is ready and fills a large region that is not set apart. Does
- * nothing in a pool with pages, where memory goes back by the page. */
+/* Moves block b to the bins `whole` if b is ready and fills a large region that is not set apart.
+ * Does nothing in a pool with pages, where memory goes back by the page. */
 void whole_put(struct bfc_pool *pool, block_index b);
 
 /* Moves block b back to the bins of other ready blocks. Call this before b is cut. */

@@ -179,8 +179,8 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
 }
 
 /* Takes the live block that starts at `start` out of the map, and returns it; 0: there is none.
- * `seen` is what bfc_pool_glimpse found; it is nothing_seen where nobody looked, which the compiler
- * then drops. */
+ * `seen` is the result of bfc_pool_glimpse, or nothing_seen where the caller has not called it; the
+ * compiler then drops the code that uses `seen`. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
     /* BLOCK_LIVE is 0, so an address without low bits equals the tag of a live block. */

@@ -94,7 +94,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
         return BFC_NO_HOST_MEMORY;
     made->config = *config;
     made->upstream = *upstream;
-    made->upstream.pages = NULL; /* copied */
+    made->upstream.pages = NULL; /* open_paging copies what the caller's pointer leads to */
     /* With pages, free blocks join to any size, and growth makes them larger. If large ones were
      * not split, one request would get all of such a block. */
     if (upstream->pages)

@@ -15,7 +15,7 @@
 /* What became of the pages of on_hand, which first has the pages to be moved, then the new ones. */
 struct outcome {
     uint32_t planned;  /* how many pages are to be moved or given back */
-    uint32_t unmapped; /* how many of these, from the first on, were unmapped */
+    uint32_t unmapped; /* how many pages, from the first on, were unmapped */
     uint32_t lost;     /* how many pages, from the first on, are mapped but unusable */
     bool done;         /* all pages are mapped and may be used */
     uint64_t creates;  /* calls that asked for a new page */

@@ -12,7 +12,9 @@ block_index region_idle_block(const struct bfc_pool *pool, const struct region *
 /* Gives an idle region back; drops the lock meanwhile. Returns the region's size; 0: the upstream
  * did not take it, and the region is the pool's as before. */
 uint64_t region_release(struct bfc_pool *pool, region_index r);
-uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
+/* Gives idle regions back, the largest first, until at least `bytes` have gone or the upstream
+ * refuses one; drops the lock meanwhile. Returns how many bytes went. */
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes);
 uint64_t regions_releasable(const struct bfc_pool *pool);
 /* Returns the first block of a region without pages in which no block is live or awaited; otherwise
  * 0. */

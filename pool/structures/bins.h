@@ -31,7 +31,7 @@ typedef uint64_t bin_head;
 
 struct bins {
     bool is_sorted;
-    block_index root;      /* of the treap, if is_sorted */
+    block_index root;      /* the treap's root, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
     bin_head heads[BIN_COUNT + BIN_WINDOW]; /* from BIN_COUNT on always empty */
@@ -193,7 +193,7 @@ static inline block_index bins_pick(const struct bins *bins, const struct block 
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
     bin_head best = bins->heads[bin];
-    uint64_t own = block_granules(&blocks[(block_index)best]); /* record 0 has 1 */
+    uint64_t own = block_granules(&blocks[(block_index)best]); /* 1 if the bin is empty */
     if (own > granules)
         return (block_index)lower_head(best, lowest_head(bins, bin + 1, granules));
     if (own == granules && best != NO_HEAD)

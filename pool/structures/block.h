@@ -63,7 +63,7 @@ struct block {
     block_index previous, next; /* neighbours; of a vacant record, links of the list of vacant
                                    records; `previous` of a head is its region_index */
     union {
-        block_index chain; /* live: next with the same hash */
+        block_index chain; /* live: the next live block with the same hash */
         uint32_t bin;      /* ready and pending: the bin that it is in */
     };
     union {

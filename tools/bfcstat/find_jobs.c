@@ -25,7 +25,7 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
 /* The longest wait for jobs' helper threads to bring their maps up to date. */
 #define REFRESH_MS 200
 
-/* --- looking --- */
+/* --- reading segments --- */
 
 /* The function that reads segments: bfc_segment_read, or bfc_segment_read_figures. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
@@ -35,8 +35,8 @@ typedef enum bfc_read_result read_segment(int directory, const struct bfc_segmen
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns;      /* until then segments that are not initialized are read again */
-    struct bfc_bounded_wait wait; /* for the jobs to refresh their maps */
+    uint64_t young_until_ns;      /* a segment that is not initialized is read again until then */
+    struct bfc_bounded_wait wait; /* bounds the wait until the jobs have refreshed their maps */
     size_t most, room;            /* most jobs that may be found; jobs that fit into the array */
 };
 
@@ -64,8 +64,8 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
     return read_refreshed(&look, name, job, reason, size);
 }
 
-/* Makes room for one job more. The array does not begin with room for a job for each file, because
- * most files may turn out to be no jobs. */
+/* Makes room for one more job. The array does not begin with room for as many jobs as there are
+ * files, because most files may turn out to be no jobs. */
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;

@@ -48,7 +48,7 @@ struct answer {
 struct exporter {
     const char *folder;
     struct identities identities;
-    struct answer answers[2]; /* by enum metrics_format */
+    struct answer answers[2]; /* indexed by enum metrics_format */
     struct guests guests;
 };
 
@@ -122,7 +122,7 @@ static size_t *write_text(struct exporter *exporter, enum metrics_format format)
     return NULL;
 }
 
-/* Makes the answer of this format anew. False: errno says why. */
+/* Makes a new answer with the metrics in this format. False: errno says why. */
 static bool make_answer(struct exporter *exporter, enum metrics_format format) {
     struct answer *answer = &exporter->answers[format];
     uint64_t begun = bfc_now_ns();

@@ -38,7 +38,7 @@ static enum bfc_read_result ask_question(const struct bfc_segment_look *look, ch
     while (!(asking->served = bfc_request_is_served(&request)))
         if (!bfc_bounded_wait_nap(&asking->wait))
             break;
-    /* A library that is too old to know the question never sets this word. */
+    /* A job whose library is too old to know the question never sets the word `written`. */
     uint32_t written = bfc_load_acquire(asking->question->written(header));
     asking->written = (int32_t)(written - asked) >= 0;
     return BFC_READ_OK;

@@ -24,8 +24,8 @@
  * one segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* This is the bound when only the figures are read: a user may have many jobs that write all the
- * time. */
+/* If only the figures are read, this is the bound instead of READ_WAIT_NS, because a user may have
+ * many jobs that write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&

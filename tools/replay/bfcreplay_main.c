@@ -170,9 +170,11 @@ static int take_repeat(struct arguments *a, const char *value) {
 
 static const struct valued {
     const char *name;
-    const char *variable; /* the variable that has the same value; NULL: there is none */
+    const char
+        *variable; /* the environment variable that takes the same value; NULL: there is none */
     int (*take)(struct arguments *a, const char *value);
-    size_t path; /* without `variable` and `take`: offset in struct arguments of a path */
+    size_t path; /* an option without `variable` and `take` sets the path at this offset of
+                    struct arguments */
 } valued[] = {{"--policy", .variable = "BFC_POLICY"},
               {"--growth", .variable = "BFC_GROWTH"},
               {"--free", .variable = "BFC_FREE"},

@@ -7,7 +7,8 @@
 #include "base/numbers.h"
 #include "pool/pages.h"
 
-#define FRACTIONS_OF (UINT64_C(80) << 30) /* bytes that fractions refer to without --memory */
+/* The bytes of a device for options that give a fraction, if --memory is not given. */
+#define FRACTIONS_OF (UINT64_C(80) << 30)
 #define TIMED_NS UINT64_C(60000000)
 #define TIMED_RUNS 20
 

@@ -1,6 +1,6 @@
 /*
  * Writes the calls of a recording: lines of the type `calls`, each with many short arrays, since
- * there may be millions of calls. Thread-safety: as page.h.
+ * there may be millions of calls. Thread-safety: see page.h.
  */
 #ifndef BFC_TOOLS_REPORT_CALLS_H
 #define BFC_TOOLS_REPORT_CALLS_H
@@ -17,10 +17,10 @@ struct report_call {
     uint64_t at;      /* microseconds since the first allocation; in a trace: the call's number */
     unsigned pool;    /* index of the section; in a trace: the device */
     uint64_t address; /* address of the block or region */
-    uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
+    uint64_t bytes;   /* bytes asked for, or size of the region; 0 for a free */
     uint64_t name;    /* number of the allocation in the trace, or of the event */
     uint64_t size;    /* bytes that the block takes, padding included; 0: not known */
-    uint32_t site;    /* of a trace's allocation: index of its line of sites; 0: not known */
+    uint32_t site;    /* index of the line of the allocation's site, in a trace; 0: not known */
     double weight;    /* blocks that the site's sample represents */
 };
 

@@ -21,7 +21,7 @@ enum {
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
     MEMOIZE = 0x94,
-    PART = 1000 /* items in a part of a list */
+    PART = 1000 /* a list is written in parts of so many items */
 };
 
 static void put_code(struct pickle *pickle, int code) {

@@ -188,9 +188,9 @@ static void write_ordered(struct recording *recording, size_t count) {
     report_end_calls(&calls, recording->unseen.lost);
 }
 
-/* Returns the event with a time that is not before the previous copy. A thread reads the clock once
- * for a batch of events, which it may have begun long ago; but a new event came after the previous
- * copy. */
+/* Returns the event, with its time raised to that of the previous copy of the segment if it is
+ * earlier. A new event came after that copy, but its time may be earlier, because a thread reads
+ * the clock only once for a batch of events. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;

@@ -18,8 +18,8 @@ struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
     uint64_t created_ns; /* begin of the job's clock */
-    bool space;          /* the pools' blocks are written, too, which are many */
-    bool events;         /* all events are recorded, and so the sites of the sampled ones */
+    bool space;          /* the pools' blocks are written, too; there may be many */
+    bool events; /* the sites of sampled events are written, too, because --events was given */
     uint64_t next_event; /* the sites of events before this number are written */
     uint64_t sites;      /* number of sites that are written */
 };

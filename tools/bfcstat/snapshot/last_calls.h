@@ -16,7 +16,7 @@ enum { CALLS_MOST = 1000000 };
 
 struct call {
     struct bfc_event event; /* the event of a free has its block's bytes, where they are known */
-    uint32_t site;          /* 0: not known */
+    uint32_t site;          /* number of the site that allocated the block; 0: not known */
     bool known;             /* whether the bytes of the call are known */
 };
 
@@ -37,11 +37,12 @@ struct calls {
     bool failed;                 /* there was no memory */
 };
 
-/* Begins with the calls after the copy `job`; `blocks` is an answer of a little later than that
- * copy. */
+/* Begins with the calls after the copy `job`; `blocks` is an answer that the job gave a little
+ * later than that copy was made. */
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks);
 
-/* Begins with the events of the copy `later`; `blocks` is an answer from between the two copies. */
+/* Begins with the events of the copy `later`; `blocks` is an answer that the job gave between the
+ * two copies. */
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
                         const struct bfc_who *blocks, const struct bfc_job *later);
 

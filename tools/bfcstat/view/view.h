@@ -24,7 +24,7 @@ struct job_identity {
 struct findings {
     struct bfc_job *jobs;
     size_t job_count;
-    struct job_identity *identities; /* one for each job, or NULL */
+    struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
     size_t left_out;                 /* jobs beyond a bound on their number, not read */
     size_t left_out_pools;           /* pools beyond a bound, of jobs that were read; not shown */
     size_t impostors;                /* files named as another user's segments, not read */

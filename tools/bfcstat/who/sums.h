@@ -11,12 +11,12 @@
 
 /* A sum of estimates. Bytes are those that the program asked for. */
 struct who_sum {
-    const char *name;                         /* path of the library, tag, or text of the place */
-    const struct bfc_who_site *site;          /* the site, if the sum is of one */
-    double bytes, blocks;                     /* in use, or the change of that */
-    double variance;                          /* variance of `bytes` */
-    double allocated_bytes, allocated_blocks; /* since the job began; of a change: meanwhile */
-    uint64_t samples; /* samples of live blocks; of a change: all taken meanwhile */
+    const char *name;                /* path of the library, tag, or text of the place */
+    const struct bfc_who_site *site; /* the site, if this is the sum of one site; else NULL */
+    double bytes, blocks;            /* bytes and blocks in use, or their change */
+    double variance;                 /* variance of `bytes` */
+    double allocated_bytes, allocated_blocks; /* since the job began, or between two moments */
+    uint64_t samples; /* samples of live blocks; of a change: all samples between the moments */
 };
 
 struct who_sums {

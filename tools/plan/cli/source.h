@@ -1,5 +1,5 @@
-/* Reads a file that a user names, a CSV of lifetimes or a recorded trace: its first bytes show
- * which. */
+/* Reads a file that a user names. The file's first bytes show whether it is a CSV of lifetimes or a
+ * recorded trace. */
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 
@@ -10,7 +10,7 @@
 struct source_about {
     bool from_trace;
     bool cut_off;           /* the trace's tail is missing */
-    uint32_t unknown_frees; /* frees without their allocation: left out */
+    uint32_t unknown_frees; /* frees that were left out, since their allocations are not known */
     struct period period;   /* the trace's period */
 };
 
@@ -21,7 +21,8 @@ struct source_about {
 bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
                  struct source_about *about, struct plan_error *error);
 
-/* The same from a text that was read before; takes over `text`, also on failure. */
+/* Reads lifetimes as source_read does, but from `text`, which the caller has read from `path`.
+ * Takes over `text`, also on failure. */
 bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                  bool trace_streams, struct source_about *about, struct plan_error *error);
 

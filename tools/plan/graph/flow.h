@@ -11,8 +11,8 @@ struct flow {
     const struct graph *graph;
     uint32_t count; /* number of nodes */
     uint32_t edges;
-    uint32_t *from;    /* by edge */
-    uint32_t *to;      /* by edge */
+    uint32_t *from;    /* by edge: the node that must run first */
+    uint32_t *to;      /* by edge: the node that must run later */
     uint32_t *next_at; /* by node, count + 1: where its successors start in `next` */
     uint32_t *next;
     uint32_t *prior_at; /* by node, count + 1: where its predecessors start in `prior` */
@@ -20,7 +20,7 @@ struct flow {
     uint32_t *root;    /* by tensor: the first of the tensors that share its memory */
     double *size;      /* by root: bytes of the largest tensor that shares its memory; else 0 */
     uint32_t *readers; /* by root: how often nodes read tensors that share its memory */
-    bool *kept;        /* by root: a tensor that shares its memory lives to the end */
+    bool *kept;        /* by root: whether a tensor that shares its memory lives to the end */
 };
 
 bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);
@@ -28,9 +28,9 @@ void flow_free(struct flow *flow);
 
 /* Workspace for evaluating orders. */
 struct scale {
-    uint32_t *birth; /* by tensor */
+    uint32_t *birth; /* by tensor: a step */
     uint32_t *death;
-    double *change; /* by step */
+    double *change; /* by step: by how many bytes the live memory grows */
 };
 
 bool scale_create(struct scale *scale, const struct graph *graph);

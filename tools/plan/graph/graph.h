@@ -14,16 +14,16 @@
 struct tensor {
     struct name name;
     uint64_t size;     /* bytes */
-    uint32_t producer; /* node, or NO_NODE: an input of the graph, there from the start */
-    uint32_t alias;    /* tensor whose memory it shares, or NO_NODE */
-    bool kept;         /* lives to the end */
+    uint32_t producer; /* the node that writes it; NO_NODE: an input, live from the start */
+    uint32_t alias;    /* the tensor whose memory this tensor shares, or NO_NODE */
+    bool kept;         /* the tensor lives until all nodes have run */
 };
 
 struct node {
     struct name name;
-    uint64_t workspace;             /* bytes that it needs only while it runs */
-    uint32_t first_input, inputs;   /* where they begin in graph.input, and how many they are */
-    uint32_t first_output, outputs; /* the same in graph.tensors */
+    uint64_t workspace;             /* bytes that the node needs only while it runs */
+    uint32_t first_input, inputs;   /* index of the first one in graph.input, and their number */
+    uint32_t first_output, outputs; /* index of the first one in graph.tensors, and their number */
 };
 
 struct graph {
@@ -32,7 +32,7 @@ struct graph {
     size_t text_room;
     struct node *nodes;
     struct tensor *tensors;
-    uint32_t *input; /* tensors, without repetition within a node */
+    uint32_t *input; /* the tensors that each node reads, each once for a node */
     uint32_t nodes_count;
     uint32_t tensors_count;
     uint32_t inputs_count;

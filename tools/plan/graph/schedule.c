@@ -8,7 +8,7 @@
 #include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
-#define MOST_SEARCHED 10000 /* nodes: larger graphs get the constructed orders only */
+#define MOST_SEARCHED 10000 /* in a graph with more nodes, no better order is searched for */
 #define MOVES_PER_LOOK 64   /* moves between two readings of the clock */
 
 struct scheduler {
@@ -73,8 +73,8 @@ static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
 }
 
 /*
- * Depth-first from each node without successors: what a node needs runs just before it. The graph
- * has no cycle.
+ * Orders nodes depth-first from each node without successors: the nodes that a node needs run just
+ * before that node. The graph must have no cycle.
  */
 static void order_dfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
@@ -113,7 +113,8 @@ static bool order_given(struct scheduler *s, uint32_t *nodes) {
 }
 
 /*
- * Bytes of the outputs that the node creates, less those of the inputs that it is the last to read.
+ * Returns by how many bytes the live memory grows if the node runs next: the bytes of the outputs
+ * that it creates, less the bytes of the inputs that no later node reads.
  */
 static double net_growth(const struct scheduler *s, const uint32_t *readers, const bool *born,
                          uint32_t number) {
@@ -270,7 +271,7 @@ static bool order_min_peak(struct scheduler *s, double seconds, uint32_t *nodes)
     double least = flow_cost(&s->flow, &s->scale, nodes).peak;
     order_dfs(s, other);
     keep_better(s, nodes, other, &least);
-    s->error = &ignored; /* an order that cannot run is no error here */
+    s->error = &ignored; /* the given order may be unable to run, which is no error here */
     if (order_given(s, other))
         keep_better(s, nodes, other, &least);
     s->error = error;
@@ -325,7 +326,7 @@ static struct name workspace_name(struct lifetimes *lifetimes, struct name node)
 }
 
 /* Reports a name that two rows would have. No two tensors have the same name, and no two nodes, so
- * it is a tensor's and also the one made for a node's workspace. */
+ * the name is that of a tensor and also that of a node's workspace. */
 static bool fail_twice(const struct lifetimes *lifetimes, struct name name,
                        struct plan_error *error) {
     const int shown = name.length > SHOWN ? SHOWN : (int)name.length;

@@ -18,10 +18,10 @@ enum plot_colour { PLOT_LIFELONG, PLOT_CROSSING, PLOT_SHORT, PLOT_COLOURS };
 struct plot_box {
     uint64_t birth; /* ticks */
     uint64_t death;
-    uint64_t offset; /* bytes, within its arena */
+    uint64_t offset; /* bytes from the arena's start */
     uint64_t size;
     uint32_t arena;
-    uint32_t row; /* for the title, from 0 */
+    uint32_t row; /* number of the row, from 0, which the rectangle's title names */
     enum plot_colour colour;
 };
 
