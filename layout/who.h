@@ -44,11 +44,12 @@ struct bfc_who_header {
     uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
     uint64_t samples;                /* a count: samples ever taken */
     uint64_t lost;                   /* samples lost for want of room */
-    uint64_t executable;             /* offset of its path in the texts; empty: not known */
+    uint64_t executable;             /* offset of the executable's path in the texts; an empty
+                                        text: not known */
     uint64_t regions, blocks;        /* counts */
     uint64_t living, recent;         /* counts */
     uint64_t left_out;               /* bytes of regions for which there was no room */
-    uint64_t in_use; /* bytes as asked for, in all pools, by the pools' own counters */
+    uint64_t in_use; /* bytes in use in all pools, as asked for, by the pools' own counters */
 };
 
 /* A call stack that allocates. Its blocks and bytes are unbiased estimates: sums of what each

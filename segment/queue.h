@@ -20,27 +20,27 @@ struct bfc_waiting {
     uint32_t slot; /* index in the process's array of waiters */
     uint64_t since_ns;
     uint64_t bytes; /* bytes that the thread waits for */
-    /* Bytes of the whole process on the device, the same for all its slots. */
+    /* Bytes of the whole process on the device, equal in all slots of the process. */
     uint64_t in_use, reserved;
 };
 
 struct bfc_queue_place {
     uint32_t position; /* from 1 */
-    bool is_next;      /* it may take memory that becomes free */
-    bool is_stuck;     /* it is the youngest in a deadlock, and must give up */
+    bool is_next;      /* the waiter may take memory that becomes free */
+    bool is_stuck;     /* the waiter is the youngest in a deadlock, and must give up */
 };
 
-/* The place of the waiter with index `own` among `count`. `reach`: bytes that are free on the
- * device, plus those reserved by jobs that do not wait. */
+/* Returns the place in the queue of the waiter with index `own` among `count`. `reach`: bytes that
+ * are free on the device, plus the bytes reserved by jobs that do not wait. */
 struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_t count, size_t own,
                                             uint64_t reach);
 
-/* Device memory that the driver takes for an allocation: above 1 MiB, whole pages of 2 MiB; smaller
- * ones share pages, so their size is returned as it is. */
+/* Returns the device memory that the driver takes for an allocation: above 1 MiB, whole pages of
+ * 2 MiB; smaller allocations share pages, so their size is returned as it is. */
 #define BFC_DRIVER_PAGE (UINT64_C(2) << 20)
 uint64_t bfc_in_driver_pages(uint64_t bytes);
 
-/* Whether a thread waits in this slot, and has looked at the queue within BFC_WAITER_LOST_NS. */
+/* Whether a thread waits in this slot, and has examined the queue within BFC_WAITER_LOST_NS. */
 bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
 
 /* Wakes all threads of the job that wait for memory, so that they look at the queue again. */
@@ -49,7 +49,7 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 /*
  * Announces to a job what another job waits for on the device, and wakes the job's helper thread
  * unless an earlier announcement is still in force. `header` must be the start of a whole mapped
- * segment, here and below.
+ * segment, as for the other functions of this file.
  */
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);

@@ -26,8 +26,9 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
-static struct bfc_arena *lost;   /* the same, of arenas whose contexts ended unseen */
-static uint64_t begun;           /* guarded by table_lock: arenas published so far */
+static struct bfc_arena
+    *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
+static uint64_t begun; /* guarded by table_lock: arenas published so far */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
@@ -206,7 +207,7 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
 
 /* ---- ends that no hook saw ---- */
 
-/* Moves both arenas of the context, of device memory and of host memory, to the lost ones. The
+/* Moves both arenas of the context, of device memory and of host memory, to the list `lost`. The
  * caller holds table_lock. */
 static void unlink_lost(CUcontext context, unsigned long long id) {
     for (struct bfc_arena **link = &living; *link;) {
@@ -217,7 +218,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
         struct bfc_arena *arena = unlink_arena(link);
         arena->next = lost;
         bfc_store_release(&lost, arena);
-        if (!arena->has_pages) /* pages and their addresses are ours to give back */
+        if (!arena->has_pages) /* pages outlive the context until the library gives them back */
             bfc_region_remove_owner(arena);
     }
 }

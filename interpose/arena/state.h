@@ -46,22 +46,23 @@ struct bfc_arena {
     int fatal;         /* atomic: a CUresult after which the context answers nothing else, or 0 */
     bool has_deferred; /* atomic: blocks may be deferred */
     unsigned fencers;  /* atomic: threads that are giving deferred blocks a fence */
-    CUdeviceptr spare_page; /* atomic: a page of a wait whose free the driver refused; 0: none */
+    CUdeviceptr spare_page; /* atomic: memory that was allocated to wait by its free, and whose free
+                               the driver has refused; 0: none */
     bfc_fence lazy_until; /* atomic: before this fence is complete no pending block is handed out */
     const struct bfc_memory_source *source; /* constant */
-    struct bfc_arena *home; /* of an arena of host memory: its context's own, with a reference;
-                               NULL: it hands out device memory */
+    struct bfc_arena *home; /* for an arena of host memory: the arena of its context's device
+                               memory, with a reference; NULL: this arena has device memory */
     CUcontext context;
     unsigned long long
-        id; /* of cuCtxGetId; where the driver lacks it, a number that the library chose */
+        id; /* from cuCtxGetId; where the driver lacks it, a number that the library chose */
     CUdevice device;
-    struct bfc_device *on; /* the record of `device`; of host memory: of BFC_DEVICE_HOST */
-    bool has_pages;        /* its pool's addresses and memory are apart (pool/pages.h); constant */
-    uint64_t reserved;     /* atomic: bytes of on->reserved that are the arena's */
-    bool ended;            /* atomic: its context has ended */
-    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
-    unsigned closers;      /* atomic: threads that are about to end its context */
-    unsigned references;   /* atomic: the table's, and the threads' */
+    struct bfc_device *on; /* the record of `device`; for host memory: that of BFC_DEVICE_HOST */
+    bool has_pages;      /* the pool's addresses and memory are separate (pool/pages.h); constant */
+    uint64_t reserved;   /* atomic: bytes of on->reserved that are the arena's */
+    bool ended;          /* atomic: its context has ended */
+    unsigned visitors;   /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;    /* atomic: threads that are about to end its context */
+    unsigned references; /* atomic: the table's, and the threads' */
     uint64_t device_total; /* bytes */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */

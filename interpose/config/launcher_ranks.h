@@ -12,8 +12,8 @@
 struct bfc_ranks {
     char job[64];       /* the launcher's name of the job, or empty */
     int32_t rank;       /* -1: not one of several, as far as is known */
-    int32_t local_rank; /* on this machine; -1: unknown */
-    int32_t ranks;      /* -1: unknown */
+    int32_t local_rank; /* rank on this machine; -1: unknown */
+    int32_t ranks;      /* number of ranks in the job; -1: unknown */
 };
 
 /* Reads the ranks from the environment. `get` is getenv, or a test's function in its place. */

@@ -331,8 +331,8 @@ static bool is_of_our_builds(const char *name) {
 }
 
 /*
- * Reads one NAME=value that begins with BFC_, if NAME is a former name (`former`) or is none
- * (otherwise). False when it is unknown or malformed.
+ * Reads one NAME=value that begins with BFC_. With `former`, reads it only if NAME is an option's
+ * former name, otherwise only if NAME is not. False: the variable is unknown or malformed.
  */
 static bool read_variable(struct bfc_options *options, const char *variable, bool former,
                           struct complaint *complaint) {

@@ -33,7 +33,8 @@ struct bfc_process {
     struct bfc_options options;
 };
 
-/* The state once it is made, wiped in a forked child. Other files use the functions below. */
+/* The process's state once it is made; wiped in a forked child. Other files read it only by the
+ * functions of this file. */
 extern struct bfc_process *bfc_process_made HIDDEN;
 
 /*
@@ -57,7 +58,7 @@ static inline bool bfc_process_is_forked(void) {
 /* From now on every call checks the state of the process itself. */
 void bfc_process_no_longer_usual(void);
 
-/* Sets whether frees are watched: each takes the long way, since a job waits for memory. */
+/* Sets whether frees are watched: while a job waits for memory, each free leaves the fast path. */
 void bfc_process_watch_frees(bool watch);
 
 /* Whether frees are watched (bfc_process_watch_frees). */

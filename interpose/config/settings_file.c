@@ -180,7 +180,7 @@ unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool o
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-    } /* other errors, such as a home that cannot be entered, mean that there is no file */
+    } /* after any other error, such as a home that cannot be entered, there is no file to read */
     bfc_cancel_restore(cancel);
     return reading.errors;
 }

@@ -24,8 +24,8 @@ static inline bool bfc_contexts_are_several(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);
 }
 
-/* Is the context known and settled, and does its handle still mean it? Costs a few loads and one
- * question to the driver, for calls that programs make often. */
+/* Is the context known and settled, and does its handle still mean this context? Costs a few loads
+ * and one question to the driver, for calls that programs make often. */
 bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context);
 
 void bfc_contexts_add(CUcontext context);

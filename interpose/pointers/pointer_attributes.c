@@ -40,7 +40,8 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 
 /* ---- registration ---- */
 
-/* Lets others than its context's work, such as a network card, use the block from now on. */
+/* Makes the block safe to use, from now on, for other devices than its context's, such as a network
+ * card. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
                                             : CUDA_SUCCESS;

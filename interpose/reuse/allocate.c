@@ -30,7 +30,8 @@ static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
 
-/* Whether there is, or may be, a context that no hook has seen. One that is found is recorded. */
+/* Whether there is, or may be, a context that no hook has seen. Records such a context if it is
+ * found. */
 static NOINLINE bool has_company(const struct bfc_driver *driver) {
     bool unknown;
     CUcontext found = bfc_contexts_search(driver, &unknown);

@@ -20,7 +20,7 @@ enum bfc_reuse_how {
 struct bfc_outcome {
     CUdeviceptr pointer; /* of the block; set where the allocation returns CUDA_SUCCESS */
     enum bfc_status
-        status;     /* the pool's; BFC_OK too where the pool was not asked, or a wait failed */
+        status; /* the pool's status; also BFC_OK where the pool was not asked, or a wait failed */
     CUresult error; /* set where `status` is not BFC_OK: what the driver answered last when the pool
                        asked it for memory; CUDA_SUCCESS: the driver was not asked */
 };

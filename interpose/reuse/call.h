@@ -11,8 +11,8 @@
 /* How a wait for others (BFC_WAIT) ended without memory. */
 enum bfc_wait_end {
     BFC_WAIT_NOT_BEGUN,
-    BFC_WAIT_TIME,   /* its time was over */
-    BFC_WAIT_SIGNAL, /* a handler of the program's ran */
+    BFC_WAIT_TIME,   /* the time of BFC_WAIT was over */
+    BFC_WAIT_SIGNAL, /* a signal handler of the program ran */
     BFC_WAIT_STUCK,  /* all waiting jobs hold what the others want, and this one was the youngest */
     BFC_WAIT_ENDED,  /* the context, or the process, is about to end */
 };
@@ -22,10 +22,10 @@ struct bfc_call {
     struct bfc_arena *arena; /* its context is current; once served, the block's arena */
     size_t bytes;
     enum bfc_reuse_how how;
-    CUdeviceptr *pointer;   /* set when it is served */
-    enum bfc_status status; /* the pool's answer; BFC_OK: it is served */
-    CUresult result;        /* of the last time that the pool was asked again */
-    uint64_t since_ns;      /* when the pool had refused it: the kernel's clock */
+    CUdeviceptr *pointer;   /* the result, set when the allocation is served */
+    enum bfc_status status; /* the pool's answer; BFC_OK: the allocation is served */
+    CUresult result;        /* result of the pool's last attempt */
+    uint64_t since_ns;      /* when the pool had refused the allocation: CLOCK_MONOTONIC */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
     bool in_pool;   /* only a block of the arena's own pool will do */
@@ -55,18 +55,19 @@ static inline void bfc_call_note_fatal(struct bfc_call *call, CUresult result) {
         call->error = result;
 }
 
-/* Asks the pool once more. True: the call is served. If it is not, and its status is no longer
- * BFC_OUT_OF_MEMORY, no last resort can help. */
+/* Asks the pool once more. True: the call is served. If the call is not served, and its status is
+ * no longer BFC_OUT_OF_MEMORY, no last resort can help. */
 bool bfc_call_try_again(struct bfc_call *call);
 
 /* Bytes that the pool would have to take from the device: with pages, what its ready pages do not
  * cover; else the smallest region that its policy would take. */
 uint64_t bfc_call_lacks(const struct bfc_call *call);
 
-/* Bytes that the device has too few of for the call and BFC_RESERVE together; 0: it has enough. */
+/* Returns how many bytes the device lacks to serve the call and to keep BFC_RESERVE free; 0: it
+ * lacks none. */
 uint64_t bfc_call_device_lacks(const struct bfc_call *call);
 
-/* Bytes that must go before the allocation is within BFC_LIMIT. */
+/* Returns how many bytes must be given back before the allocation is within BFC_LIMIT. */
 uint64_t bfc_call_limit_lacks(const struct bfc_call *call);
 
 #endif

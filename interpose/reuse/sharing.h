@@ -9,8 +9,8 @@
 #include "interpose/arena/arena.h"
 
 /*
- * To be called before others than its context's work use a block (IPC, dma-buf, registration). On
- * an error, which is the driver's, they must not use the block.
+ * To be called before anything but work of the block's own context uses a block (by IPC, dma-buf or
+ * registration). If this returns an error of the driver, nothing else must use the block.
  */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer);
@@ -18,7 +18,8 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
 /* Gives the current context access to the memory of `owner`, as cuCtxEnablePeerAccess does. */
 CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags);
 
-/* Takes that access from the current context, as cuCtxDisablePeerAccess does. */
+/* Takes access to the memory of `owner` from the current context, as cuCtxDisablePeerAccess does.
+ */
 CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner);
 
 /*

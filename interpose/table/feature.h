@@ -115,8 +115,8 @@ struct bfc_feature {
     struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE]; /* where serve is NULL there is none */
     /* No resort has helped, so the allocation fails with out of memory. */
     void (*out_of_memory)(const struct bfc_call *call);
-    /* These add to the out-of-memory message what the feature knows: a line on who holds the
-     * memory, and advice on what would have helped (false: it has none). */
+    /* explain_holders and advise add to the out-of-memory message what the feature knows: a line on
+     * who holds the memory, and advice on what would have helped (false: the feature has none). */
     void (*explain_holders)(struct bfc_message *message);
     bool (*advise)(struct bfc_message *message, const struct bfc_call *call);
 
@@ -128,8 +128,9 @@ struct bfc_feature {
     bool (*find_import)(CUdeviceptr pointer, struct bfc_pointer *found);
     bool (*import_has_sync_memops)(uint64_t id);
     void (*set_import_sync_memops)(uint64_t id, bool on);
-    /* These do what cuIpcGetMemHandle does for a pooled block, and what cuIpcOpenMemHandle and
-     * cuIpcCloseMemHandle do for any handle. At most one feature has these functions. */
+    /* export_block does what cuIpcGetMemHandle does, for a pooled block; open_import and
+     * close_import do what cuIpcOpenMemHandle and cuIpcCloseMemHandle do, for any handle. At most
+     * one feature has these functions. */
     CUresult (*export_block)(const struct bfc_driver *driver, CUipcMemHandle *handle,
                              const struct bfc_pointer *block);
     /* The block for which export_block gave this handle was freed, or its context has ended. */

@@ -42,27 +42,30 @@ struct bfc_demand {
 };
 
 /*
- * Tells `count` jobs on the arena's device what is waited for there: they wake the waiting threads
- * when they free something, do not grow into that memory if they would wait too, and hand over what
- * completes it. A job that knows already is not told again for a while.
+ * Announces to `count` jobs on the arena's device the memory that an allocation waits for there.
+ * These jobs then wake the waiting threads when they free something, do not grow into that memory
+ * if they would wait too, and hand over memory once it suffices for the allocation. A job that
+ * knows of the demand already gets no new announcement for a while.
  */
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
                   struct bfc_demand demand);
 
-/* Notes in this process's own segment what is waited for, without asking it for anything. */
+/* Notes in this process's own segment that an allocation waits for `bytes`, without asking this
+ * process to give memory back. */
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
 /*
- * Looks up what is waited for on the device of a new arena, since the jobs that wait do not know
- * this process yet. Only if this process would wait too (BFC_WAIT).
+ * Looks up which memory jobs wait for on the device of a new arena, since these jobs do not know
+ * this process yet. Does nothing if this process would not wait too (BFC_WAIT).
  */
 void bfc_announce_to_new(const struct bfc_arena *arena);
 
 /*
- * To be called after a free that natively waits for the device. If what this process caches
- * completes what an allocation of another job waits for, that memory goes back to the driver at
- * once, so that this process's next allocation does not take it again. Only if this process would
- * wait too (BFC_WAIT), behind that job. May wait for the work of contexts, as a native free does.
+ * To be called after a free for which the driver would wait for the device. If the memory that this
+ * process caches suffices for an allocation of another job that waits, it goes back to the driver
+ * at once, so that this process's next allocation does not take it again. Does nothing unless this
+ * process would wait too (BFC_WAIT), behind that job. May wait for the work of contexts, as the
+ * driver's own free does.
  */
 void bfc_hand_over(void);
 
@@ -70,8 +73,8 @@ void bfc_hand_over(void);
  * (segment/queue.h: bfc_in_driver_pages). O(regions). */
 uint64_t bfc_rounded_up_on(CUdevice device);
 
-/* The most that these bytes of a job can be to the driver: a job does not publish the sizes of its
- * regions. */
+/* Returns the most device memory that the driver can have taken for `bytes` of the job's regions.
+ * That is an upper bound, since a job does not publish the sizes of its regions. */
 uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job);
 
 /* ---- the message ---- */

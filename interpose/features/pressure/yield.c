@@ -223,8 +223,8 @@ static uint64_t ask_other_jobs(const struct bfc_call *call) {
     return came;
 }
 
-/* Another job may take what was given back first: then the jobs are asked again, as long as memory
- * comes, for at most this time. */
+/* Other jobs are asked again, for at most this time, as long as they give memory back: another
+ * job's allocation may have taken what they gave. */
 #define LONGEST_NS BFC_NS_PER_SECOND
 
 /* Whether the call will wait in a queue (BFC_WAIT) in which others wait already: what jobs give

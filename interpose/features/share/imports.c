@@ -262,7 +262,7 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
     CUdeviceptr base = 0;
     CUresult result = opening->real(&base, opening->region, opening->flags);
     if (result == CUDA_ERROR_ALREADY_MAPPED && use_mapping(opening, pointer))
-        return CUDA_SUCCESS; /* another thread has opened it meanwhile */
+        return CUDA_SUCCESS; /* another thread has opened the region meanwhile */
     if (result != CUDA_SUCCESS)
         return result;
     result = note_opened(opening, base);
@@ -392,8 +392,8 @@ static void take_use(struct import *import, struct closing *closing) {
     }
 }
 
-/* Takes one use of the import at `pointer`. False: there is none; `ours` says whether the pointer
- * lies in a mapping of ours. */
+/* Removes one use of the import at `pointer`. False: no import starts there. `ours` says whether
+ * the pointer lies in imported memory. */
 static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours) {
     pthread_mutex_lock(&all.lock);
     struct import *import = import_at(pointer);
@@ -404,7 +404,8 @@ static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours
     return import;
 }
 
-/* Puts back what the driver did not close. Without host memory it stays mapped and unlisted. */
+/* Lists a mapping again that the driver did not close. If the host has no memory, the mapping stays
+ * open and unlisted. */
 static void put_back(const struct closing *closing) {
     const struct mapping *mapping = &closing->mapping;
     const struct import *import = &closing->import;

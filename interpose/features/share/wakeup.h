@@ -17,7 +17,8 @@ struct bfc_wakeup {
     void *head;             /* mapped until the process ends */
 };
 
-/* False, with errno: there is no table, or the host has no memory. */
+/* Maps the head of this process's table. False, with errno: there is no table, or the host has no
+ * memory. */
 bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
 
 /* Reads the word for bfc_wakeup_await. False: the table is gone. */
@@ -26,8 +27,8 @@ bool bfc_wakeup_read(const struct bfc_wakeup *wakeup, uint32_t *word);
 /* Waits until the word differs from `word`; may return earlier. False: the table is damaged. */
 bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word);
 
-/* Wakes the process that made a token. False: it has no table, or other users could have written
- * it. */
+/* Wakes the process that made a token. False: that process has no table, or other users could have
+ * written the table. */
 bool bfc_wakeup_signal(const struct bfc_token *token);
 
 #endif

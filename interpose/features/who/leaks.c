@@ -171,7 +171,7 @@ static bool leaks_exist(void) {
 
 /* ---- the exit status ---- */
 
-static void *c_exit; /* the C library's exit */
+static void *c_exit; /* the function exit of the C library */
 
 /* To be called within exit. A second call of exit continues with the handlers that are left, and
  * ends the process with the new status. */

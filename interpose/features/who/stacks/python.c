@@ -33,15 +33,15 @@ static struct python {
     void *(*running)(void);  /* PyThreadState_GetUnchecked; before 3.13 it has another name */
     const object *code_type; /* PyCode_Type */
     const struct bfc_python_layout *layout; /* NULL: unknown for this version */
-    /* These three are NULL in versions without them. */
+    /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
 } python;
 
 /* The interpreter may be loaded after CUDA, so it is looked for until it is found. */
-static uint32_t state; /* atomic */
+static uint32_t state; /* atomic: one of the values below */
 enum { UNKNOWN, FILLING, FOUND, GONE };
-static uint64_t object_of_python; /* address of its struct link_map, once found */
+static uint64_t object_of_python; /* address of the interpreter's struct link_map, once found */
 
 static void *find_either(const struct link_map *from, const char *name, const char *former) {
     const char *version;
@@ -90,7 +90,7 @@ static void look_at_start(void) {
 
 /* Objects that are known not to be Python's, as hashes of their addresses. */
 enum { LOOKED_AT = 256 };
-static uint64_t looked_at[LOOKED_AT]; /* atomic, each */
+static uint64_t looked_at[LOOKED_AT]; /* atomic elements */
 
 static bool offers_python(struct bfc_readable *readable, const struct bfc_object *place) {
     uint64_t key = (place->map ^ place->end) * UINT64_C(0x9e3779b97f4a7c15);
