@@ -121,6 +121,17 @@ Test(pool, backs_off_when_refused) {
     open_pool();
     get(MIB);
     struct bfc_pool_stats s = stats();
+    cr_assert_eq(s.reserved, 4 * MIB, "half of a refused step leaves the rest to others");
+    cr_assert_eq(s.refusals, 1);
+}
+
+Test(pool, backs_off_by_tenths_from_a_fixed_step) {
+    fake.capacity = 7 * MIB;
+    config.growth = BFC_GROWTH_FIXED;
+    config.growth_size = 8 * MIB;
+    open_pool();
+    get(MIB);
+    struct bfc_pool_stats s = stats();
     cr_assert_eq(s.reserved, 6 * MIB);
     cr_assert_eq(s.refusals, s.reserve_calls - 1);
 }
