@@ -53,8 +53,8 @@ enum bfc_status {
     BFC_OUT_OF_MEMORY,   /* nothing fits and the device has no more to give */
     BFC_UPSTREAM_FAILED, /* the upstream failed for another reason than a lack of memory */
     BFC_INVALID_POINTER, /* inside one of the pool's regions, but not the start of a live block */
-    BFC_UNKNOWN_POINTER, /* in none of the pool's regions */
-    BFC_INVALID_SIZE,    /* zero */
+    BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
+    BFC_INVALID_SIZE,    /* the size is zero */
     BFC_NO_HOST_MEMORY,  /* the host has no memory for the pool's own records */
 };
 
@@ -169,10 +169,11 @@ enum bfc_allocate_flags {
                                    behind the fence returned (ordered mode) */
     BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
                                    further, and calls bfc_pool_count_out_of_memory in the end */
-    BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller calls bfc_pool_count_saved */
-    BFC_ALLOCATE_APART = 16,    /* before the pool grows, ready blocks of regions that are set apart
-                                   may be handed out */
-    BFC_ALLOCATE_FIRST = 32,    /* handed to the upstream in struct bfc_ask */
+    BFC_ALLOCATE_AGAIN = 8,  /* another try after BFC_ALLOCATE_UNCOUNTED failed; if it succeeds, the
+                                caller calls bfc_pool_count_saved */
+    BFC_ALLOCATE_APART = 16, /* before the pool grows, ready blocks of regions that are set apart
+                                may be handed out */
+    BFC_ALLOCATE_FIRST = 32, /* handed to the upstream in struct bfc_ask */
 };
 
 struct bfc_pool;
@@ -290,7 +291,7 @@ static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
 }
 
 /* Takes the live block back under no fence: it is awaited until bfc_pool_ready is called for it.
- * Results as those of bfc_pool_free. */
+ * Returns what bfc_pool_free would return. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
 /* Treats the awaited block that starts at `start` as if it had been freed with this fence. */

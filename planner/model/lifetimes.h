@@ -33,14 +33,14 @@ struct lifetime {
 };
 
 struct lifetimes {
-    const char *path; /* for messages; the caller's */
+    const char *path; /* the caller's string, for messages */
     struct file_text text;
     struct names ids;    /* number = row */
     struct names spaces; /* number = space; empty when there is none */
     struct lifetime *rows;
     uint32_t count;
     uint32_t *devices;     /* by space, from a trace; NULL: unknown */
-    uint64_t program_hash; /* from a trace: of the executable and its arguments; 0: unknown */
+    uint64_t program_hash; /* from a trace: hash of the executable and its arguments; 0: unknown */
     uint64_t hash;         /* hash of all members of rows on which a plan depends */
     bool has_alias, has_group, has_pin, has_stream, from_trace;
     bool jitter; /* from a trace: a row of the period has the largest of several sizes */

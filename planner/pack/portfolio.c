@@ -7,8 +7,8 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define ENOUGH_SECONDS 2.5  /* without a given time, when there is nothing to reach */
-#define CAPACITY_SECONDS 60 /* without a given time, for a capacity that is not reached */
+#define ENOUGH_SECONDS 2.5  /* least time of a run if neither a time nor a capacity is given */
+#define CAPACITY_SECONDS 60 /* time of a run if only a capacity is given, and not reached */
 #define GRACE_SECONDS 1.0   /* least time of a run with a capacity, even if it is reached */
 
 struct job {

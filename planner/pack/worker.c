@@ -9,10 +9,10 @@
 #include "planner/common/random.h"
 
 #define SEARCHES_PER_ROUND 40 /* deep searches with one node limit, two for each order */
-#define STEP_OFTEN 3       /* with `stepwise`, one search in so many aims at a step to the goal */
-#define STEP_SELDOM 10     /* without `stepwise`, one search in so many does */
-#define FIRST_RESTARTS 4   /* the first improvements of a part are restarts, not searches */
-#define RESTART_EVERY 10   /* later, one improvement in so many is a restart */
+#define STEP_OFTEN 3          /* `stepwise`: 1 of STEP_OFTEN searches aims at a step to the goal */
+#define STEP_SELDOM 10        /* otherwise 1 of STEP_SELDOM searches aims at such a step */
+#define FIRST_RESTARTS 4      /* the first improvements of a part are restarts, not searches */
+#define RESTART_EVERY 10   /* after FIRST_RESTARTS, 1 of RESTART_EVERY improvements is a restart */
 #define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
 #define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
 #define SHORT_SEARCHES 12  /* short searches in one improvement */
@@ -130,9 +130,8 @@ struct plan_of_search {
     uint32_t effort;
 };
 
-/*
- * The capacity of a search: the goal, or for some orders a step towards it. The lock must be held.
- */
+/* Returns the capacity of a search: the goal, or for some orders a step towards the goal. The
+ * caller holds the lock. */
 static uint64_t capacity_of(const struct worker *worker, const struct part_state *part,
                             uint64_t goal, bool stepwise, uint32_t order) {
     const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;

@@ -13,7 +13,7 @@ struct voting {
     uint64_t *grams; /* hashes of stretches, by where these begin */
     uint32_t *next;  /* by stretch: where the next equal one begins */
     uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
-    uint32_t *votes; /* by distance; later their running sums */
+    uint32_t *votes; /* by distance: votes; later the running sums of the votes */
     uint32_t n;      /* number of stretches */
     uint32_t mask;   /* number of slots of the table, less 1 */
 };
@@ -87,7 +87,7 @@ static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     return again;
 }
 
-/* The distance near `lag` at which most of the first stretches come again. */
+/* Returns the distance near `lag` at which the most of the first FIRST stretches come again. */
 static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     const uint32_t scatter = scatter_of(lag);
     uint32_t best = lag, most = first_again(voting, lag);

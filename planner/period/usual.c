@@ -8,8 +8,8 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4 /* repetitions that are needed if nine tenths of them are alike */
-#define CLEAR_PASSES 8 /* repetitions that are needed if less is alike */
+#define LEAST_PASSES 4 /* repetitions that are needed if nine tenths of the allocations match */
+#define CLEAR_PASSES 8 /* repetitions that are needed if fewer of the allocations match */
 #define MOST_PASSES 12 /* repetitions that are compared, at most */
 #define SHORT 512      /* allocations; loops up to this length take little time to compare */
 #define TRIED_LONG 4   /* lengths with the most votes that are compared if one is above SHORT */
@@ -82,8 +82,8 @@ static uint32_t longest_of(const struct lags *lags, uint32_t count) {
     return longest;
 }
 
-/* The shortest length whose likeness is nearly the best; 0: none is good enough. All lengths are
- * compared over the same tokens. */
+/* Returns the shortest length whose likeness is nearly the best; 0: none is good enough. All
+ * lengths are compared over the same tokens. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t count = lags->count, best = 0;
@@ -160,7 +160,7 @@ struct course {
     uint32_t length, end;
     uint32_t next_place;  /* the place that is next after the stream's last one */
     struct keyed *ages;   /* known ages of allocations, with their slots */
-    uint32_t *usual_ages; /* by slot */
+    uint32_t *usual_ages; /* by slot: the median age of its allocations */
     uint32_t *samples;    /* by slot: an allocation that was in the slot */
 };
 

@@ -17,7 +17,7 @@
  *   pages that are not lost and of the regions that are not paged.
  * - Pages do not overlap, and no two neighbours are both bare.
  *
- * The table does not have the pages that victims_take took out, and their addresses are bare.
+ * The table does not have the pages that victims_take took out, whose addresses are bare.
  */
 struct paging {
     struct bfc_page_calls calls;
@@ -28,8 +28,8 @@ struct paging {
     block_index bare_sorted;   /* treap of bare blocks (sorted.h) */
     uint64_t addresses;        /* bytes reserved */
     uint64_t moving;           /* bytes of pages that victims_take took; not in `reserved` */
-    uint32_t lost;             /* a count of pages */
-    uint32_t looks;            /* a count of calls of bfc_pool_trim_idle */
+    uint32_t lost;             /* number of pages that are mapped but unusable */
+    uint32_t looks;            /* number of calls of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
     uint64_t moved_to_grow;                        /* bytes that moved to serve a request */
     uint64_t step_most; /* bytes of the largest step of growth, lowered when the device refuses one

@@ -106,11 +106,11 @@ struct bfc_pool {
     bool wanted_elsewhere;  /* others have asked for memory back, so large regions are kept whole
                                whatever growing costs */
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
-    struct paging *paging;  /* with pages (paging.h); else NULL */
+    struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
                                BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
     char *notes_end;        /* the end of the memory of bfc_pool_take_notes */
-    uint64_t notes_left, notes_wanted; /* bytes of that memory: not yet written; all */
+    uint64_t notes_left, notes_wanted; /* bytes of the notes' memory: not yet written; all */
     struct bfc_pool_stats own_stats;
 };
 

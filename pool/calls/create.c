@@ -95,8 +95,8 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     made->config = *config;
     made->upstream = *upstream;
     made->upstream.pages = NULL; /* open_paging copies what the caller's pointer leads to */
-    /* With pages, free blocks join to any size, and growth makes them larger. If large ones were
-     * not split, one request would get all of such a block. */
+    /* With pages, free blocks join to any size, and growth makes them larger. If large blocks
+     * were not split, one request would get all of a large block. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {

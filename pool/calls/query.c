@@ -175,7 +175,7 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
-    stats->sequence++; /* even, as after pool_leave */
+    stats->sequence++; /* the copy gets an even number, as the original does in pool_leave */
     pool_leave(pool);
 }
 

@@ -169,7 +169,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* Notes that pages that were unmapped went back, and puts those that were not back in use. */
+/* Notes that the unmapped pages were given back, and puts the pages that are still mapped back in
+ * use. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
@@ -236,7 +237,7 @@ static void choose_lost(struct paging *paging) {
             page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
 }
 
-/* Unmaps the pages of on_hand, and removes those from it that cannot be unmapped. */
+/* Unmaps the pages of on_hand, and removes from on_hand the pages that cannot be unmapped. */
 static void unmap_possible(struct bfc_pool *pool) {
     struct page_array *on_hand = &pool->paging->on_hand;
     uint32_t kept = 0;

@@ -35,7 +35,7 @@ READS_WITHOUT_LOCK static inline uint32_t map_hash(bfc_addr start) {
 
 READS_WITHOUT_LOCK static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
-    /* Without a branch, since the processor could not predict it. */
+    /* The choice is made without a branch, since the processor could not predict one. */
     return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
 }
 

@@ -12,12 +12,12 @@
 #include "pool/structures/host.h"
 
 struct page {
-    bfc_addr start; /* of a page that is being moved: where it was, until it is mapped again */
+    bfc_addr start; /* the page's address; while it is being moved, its old address */
     uint64_t bytes;
     bfc_page handle;
     uint64_t seen_ns; /* when bfc_pool_trim_idle first found it ready, and at each call since */
     union {
-        uint32_t look; /* the number of the last such call, from 1 on */
+        uint32_t look; /* the number of the last call that found it ready, from 1 on */
         uint32_t next; /* of a vacant record in a table: 1 more than the index of the next one */
     };
     uint32_t pins; /* a count */

@@ -223,8 +223,9 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Of several segments with that pid, chooses one of this pid namespace, the user's own first;
- * otherwise the only one. NULL: several are left, and a message was printed. */
+/* Chooses a segment with that pid: one of the user's own in this pid namespace, else one of this
+ * pid namespace, else the only one. NULL: there is none, or there are several, which a message
+ * names. */
 static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
                                                  int pid) {
     uint64_t own = bfc_pid_namespace();

@@ -17,7 +17,7 @@
 #define MOST_SOCKETS (2 * MOST_GUESTS)
 
 struct guest {
-    int socket; /* -1: the place is free */
+    int socket; /* file descriptor; -1: the element is unused */
     bool leaving;
     bool served; /* an answer is being sent */
     uint64_t since_ns;

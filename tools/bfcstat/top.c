@@ -30,7 +30,7 @@ struct track {
     int32_t pid;
     unsigned pool;
     uint64_t allocations, waits;
-    double allocations_rate, waits_rate; /* both per second */
+    double allocations_rate, waits_rate; /* allocations and waits per second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };

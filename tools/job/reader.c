@@ -162,7 +162,7 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* without the map and the events */
+    bool figures; /* the map and the events are not copied */
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,

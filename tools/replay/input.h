@@ -15,7 +15,7 @@ struct input_stack {
 struct input {
     struct events events;
     struct lifetimes lifetimes; /* rows of a CSV; empty for a trace */
-    struct input_stack *stacks; /* by allocation; NULL: the trace has none */
+    struct input_stack *stacks; /* by allocation: its call stack; NULL: the trace has no stacks */
     struct bfc_who who;         /* the sites that `stacks` refers to */
     bool from_trace;
     bool cut_off; /* the trace's tail is missing */

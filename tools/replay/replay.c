@@ -126,7 +126,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
-        return; /* the driver refuses such a call without an effect */
+        return; /* the driver refuses a call for 0 bytes, and nothing changes */
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
@@ -188,7 +188,7 @@ static uint64_t calls_made(const struct player *p) {
     return calls;
 }
 
-/* Bytes of pages that were created and moved. */
+/* Returns the bytes of pages that were created and moved. */
 static uint64_t bytes_placed(const struct player *p) {
     uint64_t bytes = 0;
     struct bfc_page_stats stats;

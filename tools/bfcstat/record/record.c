@@ -28,7 +28,7 @@
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8
 
-/* Seconds between two lines of these types, which are large. */
+/* Seconds between two lines of the types `map`, `sizes` and `who`, which are large. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
@@ -41,7 +41,7 @@ static volatile sig_atomic_t interrupted;
 
 struct recording {
     FILE *file;
-    uint64_t start_ns; /* of the monotonic clock */
+    uint64_t start_ns; /* when the recording began, by the monotonic clock */
     double next_map, next_sizes, next_who;
     struct recorded_who who;
     uint64_t next_landmark;       /* number of the first landmark that is not written yet */
@@ -160,7 +160,7 @@ static bool write_failures(const struct recording *recording, const struct bfc_j
     return failures > 0;
 }
 
-/* Returns the letter of an event in lines of calls; 0: these lines leave it out. */
+/* Returns the letter of an event in lines of calls; 0: lines of calls leave the event out. */
 static char call_kind(enum bfc_event_kind kind) {
     static const char letters[BFC_EVENT_KINDS] = {
         [BFC_EVENT_ALLOCATE] = 'a', [BFC_EVENT_FREE] = 'f',          [BFC_EVENT_GROW] = 'g',

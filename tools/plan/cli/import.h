@@ -10,7 +10,7 @@
 
 enum import_kind { IMPORT_NONE, IMPORT_GRAPH, IMPORT_LIFETIMES };
 
-/* Decides by the end of the file's name. */
+/* Returns how bfcplan-import reads a file, by the end of its name; IMPORT_NONE: not at all. */
 enum import_kind import_kind_of(const char *path);
 
 /*
