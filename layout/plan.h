@@ -42,7 +42,7 @@ enum bfc_plan_class {
     BFC_PLAN_LIFELONG = 0,  /* lives to the end of the run */
     BFC_PLAN_CROSSING = 1,  /* lives beyond the end of the prefix or of a period */
     BFC_PLAN_PERIOD = 2,    /* is freed in the prefix or the period that allocated it */
-    BFC_PLAN_UNPLANNED = 3, /* has no offset: serve it as if there were no plan */
+    BFC_PLAN_UNPLANNED = 3, /* has no offset: is served as if there were no plan */
     BFC_PLAN_CLASSES
 };
 
@@ -88,7 +88,7 @@ struct bfc_plan_arena {
 
 /* One allocation; the table has them in order. */
 struct bfc_plan_event {
-    uint64_t offset; /* bytes from the start of its arena; multiple of align */
+    uint64_t offset; /* bytes from the start of the event's arena; a multiple of align */
     uint64_t size;   /* bytes, rounded up to align */
     uint64_t birth;  /* ticks: the time plus 2^63 - 1; half-open lifetime */
     uint64_t death; /* ticks; in the next repetition if the block lives beyond the end of its own */

@@ -268,14 +268,14 @@ struct bfc_segment_pool {
     uint64_t state;      /* enum bfc_pool_state */
     uint64_t memory;     /* enum bfc_memory */
     int64_t device;      /* ordinal of the device, as the process numbers its devices */
-    uint64_t context_id; /* the id from cuCtxGetId, or a number of ours where the driver lacks that
-                            call */
+    uint64_t context_id; /* the id from cuCtxGetId; where the driver lacks that call, a number that
+                            the library chose */
     uint64_t device_total;   /* bytes of the device; for host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* zero for host memory */
     char device_name[64];    /* NUL-terminated */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
-    uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
+    uint64_t device_free_ns; /* when the job asked for `device_free`: CLOCK_REALTIME; 0: never */
     uint64_t host_waits; /* how often frees have waited on the host for a context's work; add the
                             counts of the lanes */
     uint64_t host_wait_ns;
@@ -406,7 +406,7 @@ struct bfc_segment_header {
     uint64_t start_time;    /* in clock ticks after boot: field 22 of /proc/PID/stat */
     uint64_t created_ns;    /* when the segment was made: CLOCK_REALTIME */
     char command[256];      /* the arguments, joined by blanks, cut off, NUL-terminated */
-    char library[32];       /* our version */
+    char library[32];       /* version of the preloaded library */
     char job[64];           /* the launcher's name of the job of which this is a rank, or empty */
     int32_t rank;           /* rank in that job; -1: not known to be one of several */
     int32_t local_rank;     /* rank on this machine, or -1 */

@@ -55,18 +55,19 @@ struct bfc_trace_block {
     uint32_t magic; /* BFC_TRACE_BLOCK_MAGIC */
     uint16_t codec; /* enum bfc_trace_codec */
     uint16_t kind;  /* enum bfc_trace_kind */
-    /* A count of records, 1 to BFC_TRACE_MOST_RECORDS; of stacks: bytes of the unpacked payload, at
-     * most BFC_TRACE_MOST_STACKS. */
+    /* In a block of records: their count, 1 to BFC_TRACE_MOST_RECORDS. In a block of stacks: bytes
+     * of the unpacked payload, at most BFC_TRACE_MOST_STACKS. */
     uint32_t records;
     uint32_t bytes; /* bytes of the payload that follows, as stored */
-    uint64_t first; /* sequence of the block's first record; of stacks: 0 */
+    uint64_t first; /* sequence of the block's first record; 0 in a block of stacks */
     uint64_t sum;   /* bfc_trace_sum of the payload as stored */
 };
 
 /* How many rows each table gains; `texts` is in bytes. */
 struct bfc_trace_counts {
     uint32_t sites, frames, objects, texts;
-    uint32_t executable; /* offset of its path in all texts; empty: not known yet */
+    uint32_t executable; /* offset of the executable's path in all texts; an empty text: not
+                            known yet */
     uint32_t zero;
 };
 

@@ -36,14 +36,14 @@ enum bfcpreload_error {
     BFCPRELOAD_OUT_OF_MEMORY = -3, /* of the device, or of the host */
     BFCPRELOAD_BAD_ARGUMENT = -4,  /* a null pointer, a size of zero */
     BFCPRELOAD_IN_GROUP = -5,      /* this thread has begun a group already, or has none to end */
-    BFCPRELOAD_NO_TAG = -6,        /* this thread has pushed none that is not popped */
+    BFCPRELOAD_NO_TAG = -6,        /* every tag that this thread has pushed was popped already */
 };
 
 struct bfcpreload_block {
     uint64_t start, size;  /* size: as rounded up */
     uint64_t requested;    /* as asked for; 0: the block is free */
     uint64_t free_before;  /* free bytes just before the block, in its region */
-    uint64_t free_after;   /* and just after it */
+    uint64_t free_after;   /* free bytes just after the block, in its region */
     uint64_t region_start; /* what was taken from the device in one piece */
     uint64_t region_size;
     uint64_t id; /* unique among all blocks of the process; 0: the block is free */
@@ -54,14 +54,14 @@ struct bfcpreload_block {
 struct bfcpreload_stats {
     uint64_t reserved;  /* taken from the device: in_use + ready + pending + deferred */
     uint64_t in_use;    /* blocks that the program holds, padding included */
-    uint64_t requested; /* what it asked for in them */
+    uint64_t requested; /* bytes that the program asked for in these blocks */
     uint64_t ready;     /* free, and safe to hand out at once */
     uint64_t pending;   /* free, but work under way may still use it */
     uint64_t deferred;  /* freed during a stream capture */
     uint64_t largest_free;
     uint64_t regions, blocks; /* counts */
     uint64_t peak_reserved, peak_in_use, peak_requested;
-    /* Since the pools began; counts. */
+    /* The following are counts since the pools began. */
     uint64_t allocations, frees, hits, misses;
     uint64_t reserve_calls, refusals, release_calls;
     uint64_t retries, out_of_memory;
@@ -74,11 +74,11 @@ BFCPRELOAD_FUNCTION unsigned bfc_interface(void);
 BFCPRELOAD_FUNCTION int bfc_block_info(const void *address, struct bfcpreload_block *block,
                                        size_t size);
 
-/* Sums over the pools of a device, -1: of all. `size`: sizeof *stats. */
+/* Sums up the pools of a device (-1: of all devices). `size`: sizeof *stats. */
 BFCPRELOAD_FUNCTION int bfc_stats(int device, struct bfcpreload_stats *stats, size_t size);
 
-/* Gives wholly free regions back until `bytes` have gone (SIZE_MAX: all); returns how many bytes
- * went. */
+/* Gives wholly free regions back to the device until `bytes` were given back (SIZE_MAX: all such
+ * regions). Returns how many bytes were given back. */
 BFCPRELOAD_FUNCTION size_t bfc_trim(size_t bytes);
 
 /*
@@ -94,8 +94,8 @@ BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *block
  * The blocks that this thread allocates in the current context until bfc_group_end are neighbours,
  * in the order of the calls, in one range of `bytes`, which is reserved now; each is freed on its
  * own. Sizes are rounded up to 512 bytes, and from 64 KiB on a block starts at the next multiple of
- * 64 KiB: `bytes` should be the sum with both. An allocation for which the range has no room is
- * served like any other. bfc_group_end gives back what is left.
+ * 64 KiB: `bytes` should be the sum with both roundings. An allocation for which the range has no
+ * room is served like any other. bfc_group_end gives back what is left.
  */
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);

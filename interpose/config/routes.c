@@ -16,7 +16,7 @@ static struct place {
     unsigned seen;    /* atomic: a bit for each route */
 } places[PLACES];
 
-static bool begun; /* atomic */
+static bool begun; /* atomic: the options are read, so routes are written at once */
 
 static void write_route(const char *name, unsigned route) {
     static const char *const words[BFC_ROUTES] = {"the symbol table", "dlsym", "cuGetProcAddress",

@@ -20,7 +20,7 @@ enum bfc_need {
     BFC_NEED_MAPPING,    /* the call needs page tables, to map memory that exists already */
     BFC_NEED_DESCRIPTOR, /* the call makes the descriptor of a texture or surface */
 
-    /* Calls with a word from here on are not in calls_retried_when_full.h. */
+    /* Calls with one of the following words are not in calls_retried_when_full.h. */
     BFC_NEED_OWN,     /* the call has a hook in hooks.c, which retries it where needed */
     BFC_NEED_HALFWAY, /* the call may need memory, but may fail when part of its work is done: a
                          second call would do that part again */

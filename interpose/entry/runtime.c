@@ -44,7 +44,7 @@ static bool exiting, watched;
 
 /* For the calling thread and each version: the context in which a call of the runtime succeeded. */
 static __thread struct {
-    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* the id of its arena; 0: none */
+    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* id of the context's arena; 0: none */
     unsigned left; /* calls until the next look at the loaded objects */
 } thread INITIAL_EXEC;
 
@@ -94,7 +94,7 @@ static void forbid_entry(bool *reason) {
  * so each look at the loaded objects calls this again.
  */
 static void log_watched(void) {
-    static bool logged; /* atomic */
+    static bool logged; /* atomic: the message was written */
     const struct bfc_process *process = bfc_process_if_made();
     if (process && process->serves && process->options.runtime == BFC_RUNTIME_AUTO &&
         (bfc_load_seq_cst(&watched) || is_injected()) && !bfc_exchange_relaxed(&logged, true))

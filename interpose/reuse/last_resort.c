@@ -10,9 +10,10 @@
 #include "interpose/table/feature.h"
 
 /*
- * Natively, memory that one context has freed is available to the device's other contexts, so the
- * other pools give theirs back. If the driver refused although nothing seems to be lacking, as much
- * as was asked for goes back.
+ * Has the device's other pools give back the memory that the allocation lacks: without this
+ * library, memory that one context has freed is available to the device's other contexts. If the
+ * driver refused although the device seems to have enough, they give back as much as the program
+ * asked for.
  */
 static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
@@ -20,8 +21,8 @@ static bool empty_contexts(const struct bfc_call *call) {
     return bfc_give_back_for_sibling(call->arena, bytes);
 }
 
-/* Another thread may take the memory first, so this is repeated while memory comes, for a second.
- */
+/* Tries the process's other contexts. Another thread may take the memory first, so this repeats for
+ * at most a second, as long as memory is given back. */
 static bool ask_contexts(struct bfc_call *call) {
     uint64_t until = bfc_now_ns() + BFC_NS_PER_SECOND;
     bool came = true, served = false;

@@ -44,12 +44,13 @@ enum bfc_timed { BFC_TIMED_ALLOCATIONS, BFC_TIMED_FREES };
 
 uint64_t bfc_events_clock(enum bfc_timed which);
 
-/* To be called before a call. Returns the time if the call is to be timed, else 0. */
+/* Begins an allocation or free. Returns the time if this allocation or free is to be timed, else 0.
+ */
 static inline uint64_t bfc_events_start(enum bfc_timed which) {
     return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
-/* To be called before a call of a function that has a copy for calls that are timed. Returns
- * whether this call is to be timed; then the copy begins with bfc_events_clock. */
+/* Begins an allocation or free in a function that has a copy for those that are timed. Returns
+ * whether this one is to be timed; then the copy begins with bfc_events_clock. */
 static inline bool bfc_events_is_timed(enum bfc_timed which) {
     return UNLIKELY(!bfc_events_thread.until_timed[which]--);
 }
@@ -142,7 +143,7 @@ static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
     bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
-/* Counts a wait of the host for a free. Returns how many the lane had counted before. */
+/* Counts a wait of the host for a free. Returns how many waits the lane had counted before. */
 static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }

@@ -52,8 +52,8 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Enters the context if it still lives; pages must be given back after its end too. False: neither
- * is possible. */
+/* Prepares calls that give pages back: enters the arena's context if it still lives, and needs no
+ * context after its end. False: such calls must not be made now. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;

@@ -603,7 +603,7 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     if (UNLIKELY(!followed))
         status = allocate_otherwise(call);
     if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
-        return status; /* the caller asks again */
+        return status; /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
     if (LIKELY(followed))
         count_one(&published_plan(call->arena)->followed);
     else

@@ -106,7 +106,7 @@ static bool have_answered(const struct asked *asked, size_t count) {
     return true;
 }
 
-/* Waits until all jobs have answered, enough has come, or the time is over. */
+/* Waits until all jobs have answered, enough memory was given back, or the time is over. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
     struct bfc_bounded_wait patience = bfc_bounded_wait_until(until, bfc_now_ns(), LOOK_NS);
@@ -115,7 +115,8 @@ static void wait_for_answers(const struct asked *asked, size_t count, uint64_t w
         ;
 }
 
-/* A ring of jobs that missed BUSY_NS, and until when that counts. */
+/* A ring of jobs that did not answer within BUSY_NS. Until `until_ns`, they are not waited for so
+ * long again. */
 static struct {
     int pid;           /* atomic */
     uint64_t until_ns; /* atomic */
@@ -154,8 +155,8 @@ static void let_go(struct asked *asked, size_t count) {
     }
 }
 
-/* Returns the job that caches most of those not asked yet, so that few are asked; NULL: none is
- * left. */
+/* Returns the job that caches most, of those not asked yet, so that few jobs have to be asked;
+ * NULL: no such job is left. */
 static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
     struct bfc_other_job *richest = NULL;
     for (size_t i = 0; i < count; i++)
@@ -170,7 +171,8 @@ struct conversation {
     size_t jobs, count; /* jobs found; jobs asked */
 };
 
-/* Asks as many more jobs as publish that they cache `bytes` together. False: no job is left. */
+/* Asks further jobs until the jobs asked by this call cache `bytes` together. False: none is left.
+ */
 static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
     size_t before = here->count;
     struct bfc_other_job *next;

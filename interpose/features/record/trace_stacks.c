@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "base/numbers.h"
 
-static struct bfc_stack_tables (*source)(void); /* atomic */
+static struct bfc_stack_tables (*source)(void); /* atomic: returns the tables of the call stacks */
 static struct bfc_trace_counts taken;           /* what the trace has already */
 
 void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void)) {

@@ -16,7 +16,7 @@ struct export {
     struct bfc_arena *arena; /* holds a reference */
     bfc_addr start;
     uint64_t bytes;
-    unsigned holds; /* number of threads that answer a request for it */
+    unsigned holds; /* number of threads that answer a request for the export */
     bool ended;
     struct export *next;
 };

@@ -121,7 +121,7 @@ static CUresult allow_access(const struct bfc_driver *driver, const struct pages
     };
     result = driver->cuMemSetAccess(import->base, import->bytes, access,
                                     properties.location.id == device ? 1 : 2);
-    /* for devices without peer access the documented error of cuIpcOpenMemHandle */
+    /* cuIpcOpenMemHandle documents this error for devices without peer access to each other */
     return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 

@@ -21,7 +21,8 @@ enum {
     TAGS = 1 << 12,
 };
 
-/* The first four arrays are written out for readers; the others serve to find their elements. */
+/* Readers get the sites, frames, objects and texts; the other arrays serve to find their elements.
+ */
 static struct tables {
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
@@ -65,7 +66,7 @@ static void begin_sites(void) {
 }
 
 bool bfc_sites_begin(void) {
-    static uint32_t begun; /* atomic */
+    static uint32_t begun; /* atomic: 1 after the first try, even if it failed */
     if (UNLIKELY(!bfc_load_acquire(&begun))) {
         pool_lock(&bfc_who_lock);
         if (!begun)

@@ -465,7 +465,7 @@ static void *run_learning(void *unused) {
 }
 
 static bool start_once(void) {
-    static bool started; /* atomic */
+    static bool started; /* atomic: the thread was started */
     return bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_learning, NULL);
 }
 

@@ -81,7 +81,7 @@ static void find_in(const struct link_map *map) {
 
 /* Looks once in the objects that were loaded when the process began. */
 static void look_at_start(void) {
-    static bool looked; /* atomic */
+    static bool looked; /* atomic: these objects were searched */
     const struct link_map *map =
         bfc_exchange_relaxed(&looked, true) ? NULL : bfc_exporter_at_start("PyFrame_GetBack");
     if (map)

@@ -24,7 +24,7 @@ struct frame {
     uint64_t code;           /* the next instruction that this frame executes */
     uint64_t stack, pointer; /* stack pointer and frame pointer */
     uint64_t reach;          /* the most bytes from this frame to the next */
-    bool exact;              /* a signal interrupted it at `code`; if not, `code` follows a call */
+    bool exact; /* a signal interrupted the frame at `code`; if not, `code` follows a call */
 };
 
 /* An address inside the instruction that the frame is executing. A return address may already
@@ -72,7 +72,8 @@ static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     if (at < frame->stack || at - frame->stack > FARTHEST ||
         !bfc_readable_word(readable, at, &frame->pointer) ||
         !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
-        return false; /* the return address is on the stack: that was no frame pointer */
+        return false; /* an address on the stack is no return address, so `at` was no frame pointer
+                       */
     frame->stack = at + 16;
     frame->reach = FARTHEST;
     frame->exact = false;
