@@ -271,16 +271,25 @@ def check_links(root):
 HACKING = "docs/internals/HACKING.md"
 
 
+def defines(code, name):
+    """Whether C code has the function's body."""
+    return re.search(rf"^[A-Za-z][^;{{}}=]*\b{name}\([^;{{}}]*\)\s*{{", code, re.MULTILINE)
+
+
 def check_hacking(root):
-    """Files that HACKING names without their folder exist, and so do the functions that it names."""
+    """Files that HACKING names without their folder exist; the functions that it names are defined somewhere, and where
+    a file stands after one ("`f()` in `file`", "`f()`, `file`"), in that file."""
     page = read(root, HACKING)
     names = {os.path.basename(name) for name in sources(root)}
     for name in sorted(set(re.findall(r"`([\w.-]+\.(?:c|h|js|py|list|inc))`", page)) - names):
         yield f"{HACKING} names {name}, and there is no such file"
     code = "".join(read(root, name) for name in c_sources(root) if not name.startswith("tests/"))
     for name in sorted(set(re.findall(r"`(\w+)\(\)`", page))):
-        if not re.search(rf"\b{name}\(", code):
+        if not defines(code, name):
             yield f"{HACKING} names {name}(), and there is no such function"
+    for name, path in sorted(set(re.findall(r"`(\w+)\(\)`(?: in|,) `([\w./-]+/[\w.-]+\.[ch])`", page))):
+        if not defines(read(root, path), name):
+            yield f"{HACKING} says that {name}() is in {path}, and it is not"
 
 
 ROOM_TREES = ("base", "interpose", "layout", "planner", "pool", "segment", "tools")
