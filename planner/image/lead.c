@@ -7,8 +7,8 @@
 
 struct extension {
     const struct bfc_plan_header *plan;
-    const struct bfc_plan_anchor *anchors; /* the plan's */
-    struct bfc_plan_header header;         /* the new one */
+    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is extended */
+    struct bfc_plan_header header;         /* header of the extended plan */
     unsigned char *bytes;
     uint32_t lead;
 };

@@ -11,12 +11,12 @@
 #include "planner/common/text.h"
 
 struct plan_lead_event {
-    uint64_t bytes; /* asked for */
+    uint64_t bytes; /* bytes that the program asked for */
     uint32_t thread;
     uint32_t reserved; /* zero */
 };
 
-/* The allocations before the first repetition, in order. */
+/* The allocations before the first repetition of the loop, in order. */
 struct plan_lead {
     struct plan_lead_event *list;
     uint32_t count;

@@ -35,8 +35,8 @@ struct lifetime {
 struct lifetimes {
     const char *path; /* the caller's string, for messages */
     struct file_text text;
-    struct names ids;    /* number = row */
-    struct names spaces; /* number = space; empty when there is none */
+    struct names ids;    /* names of the rows, by their indexes in `rows` */
+    struct names spaces; /* names of the spaces, by number; empty if there are none */
     struct lifetime *rows;
     uint32_t count;
     uint32_t *devices;     /* by space, from a trace; NULL: unknown */

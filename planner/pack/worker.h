@@ -17,7 +17,7 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How far the short searches of a part came with one focus. */
 struct reach {
-    uint64_t boxes; /* sum over the searches */
+    uint64_t boxes; /* sum of search_reached over the searches */
     uint64_t searches;
 };
 

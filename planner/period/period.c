@@ -7,8 +7,9 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-/* Repetitions with TELLING_LENGTH allocations are no accident. Neither are shorter ones that
- * together are TELLING_EVENTS events and one part in TELLING_SHARE of the stream. */
+/* Repetitions of at least TELLING_LENGTH allocations count as a period. Shorter repetitions count
+ * only if they have together at least TELLING_EVENTS events and 1 / TELLING_SHARE of the stream's
+ * events. Otherwise the stream may repeat by accident. */
 #define TELLING_LENGTH 8
 #define TELLING_SHARE 4
 #define TELLING_EVENTS 12

@@ -27,11 +27,12 @@ struct index_node {
     bfc_addr key; /* the block's start plus 1; for a region's head, the region's start */
     block_index block;
     region_index region;
-    node_index lower, higher; /* in the tree; `lower` of a vacant node is the next vacant one */
+    node_index lower,
+        higher; /* children in the tree; `lower` of a vacant node is the next vacant node */
 };
 
 struct address_index {
-    struct index_node *nodes; /* index 0 is none */
+    struct index_node *nodes; /* index 0 means no node */
     uint32_t high;            /* all indices in use are below it */
     uint32_t count;
     bool refused; /* the host once had no memory for a node */

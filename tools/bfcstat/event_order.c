@@ -205,8 +205,8 @@ static void guess_first(struct event_order *order, unsigned threads) {
     }
 }
 
-/* Returns how many events came into order. `misfits` counts those of them that did not fit, and the
- * events that are left. */
+/* Returns how many events came into order. `*misfits` is the number of events that came into order
+ * although they did not fit, plus the number of events that still wait. */
 static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
                              size_t *misfits) {
     size_t count = 0, from = 0;

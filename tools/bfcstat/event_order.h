@@ -23,14 +23,14 @@ struct event_place {
     unsigned pool; /* pool of the last event */
     bool known;    /* false: `in_use` may be wrong, for want of a list or since events were lost */
     bool in_use, begins_with_free, listed, moving;
-    bool was_known, was_in_use; /* values to go back to after a try */
+    bool was_known, was_in_use; /* values of known and in_use before a try */
 };
 
 struct waiting_event {
     struct bfc_event event;
     struct event_place *place; /* NULL: the event concerns no block, or there was no memory */
     double begun, guess;       /* guessed times of its batch's begin and of the event, in batches */
-    bool old, out;             /* `old`: has waited for a round; `out`: has come into order */
+    bool old, out; /* `old`: the event has waited for a round; `out`: it has come into order */
 };
 
 struct event_order {
@@ -42,9 +42,9 @@ struct event_order {
     struct bfc_event ordered[2 * BFC_EVENTS]; /* result of the last call */
 };
 
-/* An order that is all zeros is valid and knows of no address. This call makes it know what was in
- * use before the events of `later`, if `who` lists the job's blocks and was asked for between the
- * copies `earlier` and `later`. */
+/* Notes in `order` which blocks were in use before the events of `later`, if `who` lists the job's
+ * blocks and was asked for between the copies `earlier` and `later`. An order that is all zeros is
+ * valid without this call, and knows of no address. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 

@@ -11,7 +11,7 @@
 struct asking {
     bool refresh;
     uint64_t bytes;                /* bytes that a trim requests; unused by a refresh */
-    struct bfc_bounded_wait *wait; /* NULL: the request is sent without waiting */
+    struct bfc_bounded_wait *wait; /* bounds the wait for the answer; NULL: no wait */
     uint64_t released;
     enum bfc_ask_result result;
 };

@@ -32,8 +32,8 @@ static int refuse_snapshot(const char *reason) {
 struct target {
     int directory;
     struct bfc_segment_name name;
-    struct bfc_job job; /* last copy of its segment */
-    char reason[512];   /* why something failed */
+    struct bfc_job job; /* the last copy of the job's segment */
+    char reason[512];   /* text for the message about a failure */
 };
 
 static bool read_again(struct target *target) {
