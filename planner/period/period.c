@@ -110,8 +110,8 @@ static void describe_run(struct period *period, const struct events *events, str
         allocations_in(events, period->prefix_events, period->prefix_events + run.step);
 }
 
-/* The most live bytes among the allocations of repetition `number`, with the sizes in `bytes`, or
- * with their own if that is NULL. */
+/* Returns the most live bytes among the allocations of repetition `number`, with the sizes in
+ * `bytes`, or with the allocations' own sizes if `bytes` is NULL. */
 static double repetition_peak(const struct events *events, const struct period *period,
                               uint32_t number, const uint64_t *bytes) {
     const uint32_t first = period->prefix + number * period->length;
@@ -120,7 +120,7 @@ static double repetition_peak(const struct events *events, const struct period *
     for (uint32_t i = from; i < from + period->length_events; i++) {
         const struct event *event = &events->list[i];
         if (event->allocation < first)
-            continue; /* a free of an earlier repetition's block */
+            continue; /* the event frees a block of an earlier repetition */
         const double size = !bytes ? (double)events->allocations[event->allocation].bytes
                                    : (double)bytes[event->allocation - first];
         live += event->is_free ? -size : size;

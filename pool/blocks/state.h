@@ -95,7 +95,7 @@ struct bfc_pool {
     struct bfc_upstream upstream;
     pthread_mutex_t growth_lock; /* its holder alone asks the upstream for regions and pages; taken
                                     before `lock`, and never while `lock` is held */
-    struct bfc_ask ask; /* for the upstream; of the allocation whose thread holds growth_lock */
+    struct bfc_ask ask; /* what the allocation that holds growth_lock passes to the upstream */
     int release_error;  /* the upstream's code for the last release */
     uint64_t step;    /* policies bfc and tf: the next region's size is computed from these bytes */
     bool step_raised; /* policy tf: `step` was raised for the region being asked for */

@@ -54,9 +54,10 @@ static inline block_index map_find(const struct map *map, const struct block *bl
 
 /*
  * Looks for the live block that starts at `start` among the first blocks of its chain, without the
- * lock. A block that is returned did start there a moment ago; 0 means nothing. Reading while other
- * threads change the map is safe, because buckets and records never move and their memory stays
- * readable, and `chain` (or `bin` in its place) is always an index below the committed records.
+ * lock. A block that is returned did start there a moment ago. Even if 0 is returned, a live block
+ * may start there. Reading while other threads change the map is safe, because buckets and records
+ * never move and their memory stays readable, and `chain` (or `bin` in its place) is always an
+ * index below the committed records.
  */
 READS_WITHOUT_LOCK static inline block_index
 map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, uint32_t *bucket) {

@@ -165,9 +165,9 @@ static long last_number(const char *status, const char *word) {
 
 /* A process that may have published a segment, as /proc/PID/status and stat show it. */
 struct process {
-    char pid[16]; /* in bfcstat's pid namespace */
-    long inner;   /* in its own pid namespace: the last field of NSpid */
-    long uids[3]; /* real, effective, saved */
+    char pid[16]; /* the pid in bfcstat's pid namespace */
+    long inner;   /* the pid in the process's own pid namespace: the last field of NSpid */
+    long uids[3]; /* the real, effective and saved user id */
     uint64_t start;
 };
 

@@ -255,8 +255,8 @@ static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addr
                             MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
 }
 
-/* For all addresses, one IPv6 socket takes connections of both kinds; an IPv4 socket is used if the
- * system has no IPv6. */
+/* Starts the server. If it is to listen on all addresses, one IPv6 socket takes connections by IPv4
+ * and IPv6; an IPv4 socket is used if the system has no IPv6. NULL: errno says why. */
 static struct MHD_Daemon *start_daemon(struct exporter *exporter, const char *listen,
                                        const struct addrinfo *addresses) {
     const struct addrinfo *six = listen[0] == ':' ? addresses : NULL;

@@ -27,7 +27,7 @@ struct known_block {
 };
 
 struct calls {
-    struct call *list; /* in the order in which they came */
+    struct call *list; /* the calls, oldest first */
     size_t count, room;
     struct new_events unseen;
     struct event_order order;

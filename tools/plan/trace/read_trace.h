@@ -14,8 +14,8 @@ struct trace {
     struct bfc_trace_header header;
     struct bfc_trace_record *records;
     size_t count;
-    struct stacks stacks; /* empty: none were taken */
-    bool cut_off;         /* the tail is missing */
+    struct stacks stacks; /* empty if no call stacks were recorded */
+    bool cut_off;         /* the trace's tail is missing */
 };
 
 bool trace_looks_like(const struct file_text *text);
