@@ -83,7 +83,7 @@ struct bfc_table_maker bfc_table_maker_self(void) {
     return (struct bfc_table_maker){bfc_process_start_time(getpid()), bfc_time_namespace()};
 }
 
-/* Of a process in another pid namespace only its segment shows whether it is gone. */
+/* Whether a process in another pid namespace is gone, which only its segment shows. */
 static bool is_gone_elsewhere(int directory, const struct table_name *name,
                               const struct bfc_table_maker *maker) {
     const struct bfc_segment_name segment =

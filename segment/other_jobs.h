@@ -13,8 +13,8 @@
 #include "layout/segment.h"
 #include "segment/deadlock.h"
 
-/* The limit for jobs on one device that are considered. A device has no room for the contexts of
- * more. */
+/* At most so many jobs on one device are considered. A device has no room for the contexts of more
+ * jobs. */
 #define BFC_JOBS_MOST 256u
 
 struct bfc_other_job {
@@ -22,8 +22,8 @@ struct bfc_other_job {
     uint64_t in_use, cached; /* on the device, in bytes */
     uint64_t regions;        /* a count */
     char command[64];
-    struct bfc_waiter
-        waiters[BFC_WAITERS];   /* for the device's memory; bytes 0: none in this slot */
+    struct bfc_waiter waiters[BFC_WAITERS]; /* threads that wait for the device's memory; bytes 0:
+                                               none in this slot */
     bool waits_elsewhere;       /* a thread of the job waits for another device's memory */
     struct bfc_awaited awaited; /* the last announcement to the job for the device */
 };

@@ -12,7 +12,8 @@
 CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
                                 enum bfc_forward_reason reason);
 
-/* The same in the arena's context: the bytes count against BFC_LIMIT as if the pool had grown. */
+/* Does what bfc_forward_allocation does, in the arena's context, and counts the bytes against
+ * BFC_LIMIT as if the pool had grown. */
 CUresult bfc_forward_within_limit(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr *pointer, size_t bytes,
                                   enum bfc_forward_reason reason);

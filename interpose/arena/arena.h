@@ -18,8 +18,8 @@
 
 /* The arenas that the calling thread used last, each with a reference that the thread holds. */
 struct bfc_thread_arena {
-    struct bfc_arena *arena; /* of device memory */
-    struct bfc_arena *host;  /* of host memory */
+    struct bfc_arena *arena; /* the last arena of device memory */
+    struct bfc_arena *host;  /* the last arena of host memory */
     bool releases_at_exit;
 };
 extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC HIDDEN;

@@ -21,7 +21,7 @@ enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
 struct bfc_amount {
-    uint64_t bytes;  /* UINT64_MAX: none */
+    uint64_t bytes;  /* UINT64_MAX: the variable's value is none */
     double fraction; /* used when above 0 */
 };
 

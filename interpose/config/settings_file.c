@@ -24,7 +24,8 @@ struct reading {
     const struct bfc_settings_listener *listener;
     const char *path;
     unsigned line, errors;
-    bool former; /* this pass takes former names, the next one present names */
+    bool former; /* this pass reads variables by their former names, and the next pass by their
+                    present names */
 };
 
 static void report_line(struct reading *reading, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -15,8 +15,8 @@ CUresult bfc_current_enter(const struct bfc_driver *driver, CUcontext context, b
 void bfc_current_leave(const struct bfc_driver *driver, bool pushed);
 
 /*
- * Undoes a push of ours. It tries several times, because otherwise the program would go on in a
- * context that it did not choose. Returns the last try's result.
+ * Pops a context that the library has pushed. Tries several times, because otherwise the
+ * program would go on in a context that it did not choose. Returns the last try's result.
  */
 CUresult bfc_current_pop(const struct bfc_driver *driver);
 

@@ -163,10 +163,10 @@ struct bfc_driver {
 #define FIELD(name, parameters, arguments) CUresult(*name) parameters;
     BFC_FAILURE_CALLS(FIELD)
 #undef FIELD
-    bool can_pool;        /* it has every call that pooling needs */
-    bool can_page;        /* it has every call of virtual memory management (CUDA 10.2) */
-    bool can_share_pages; /* it can page, and has the calls that share pages with other processes */
-    bool can_fence;       /* it can record and await all work of a context (CUDA 12.5) */
+    bool can_pool;        /* the driver has every call that pooling needs */
+    bool can_page;        /* the driver has every call of virtual memory management (CUDA 10.2) */
+    bool can_share_pages; /* the driver can page, and has the calls that share pages */
+    bool can_fence;       /* the driver can record and await all work of a context (CUDA 12.5) */
 };
 
 /* The driver's functions once found, and the slow way to find them. */
@@ -174,18 +174,20 @@ extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 
 /*
- * These three are for interpose/entry/binding.c, which finds the driver. bfc_driver_set_finder sets
- * the function that bfc_driver_find calls. bfc_driver_read reads the functions of the loaded
- * library; if several threads do so, the first one's result counts. bfc_driver_publish makes the
- * functions known to all threads; if `can_pool` is false, it clears the driver's own `can_pool`.
+ * Only interpose/entry/binding.c, which finds the driver, calls the following three functions.
+ * bfc_driver_set_finder sets the function that bfc_driver_find calls. bfc_driver_read reads the
+ * functions of the loaded library; if several threads do so, the first one's result counts.
+ * bfc_driver_publish makes the functions known to all threads; if `can_pool` is false, it clears
+ * `can_pool` of the driver.
  */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);
 void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
 
 /*
- * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
- * the driver lacks is NULL in it. Thread-safe, lock-free once found.
+ * Returns the driver's functions, or NULL while the program has not loaded libcuda.so.1. The
+ * pointer to a function that the driver lacks is NULL. Thread-safe; lock-free once the driver is
+ * found.
  */
 static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);

@@ -95,7 +95,7 @@ static void *resolve_dlsym(void *handle, const char *version, const void *caller
 
 /* ---- a runtime's calls ---- */
 
-/* The index of a runtime's call by its name; BFC_RUNTIME_CALL_COUNT: it is none of them. */
+/* Returns the index of the runtime's call with this name; BFC_RUNTIME_CALL_COUNT: there is none. */
 static enum bfc_runtime_call runtime_call_of(const char *name) {
     int call = 0;
     while (call < BFC_RUNTIME_CALL_COUNT && strcmp(bfc_runtime_names[call], name) != 0)

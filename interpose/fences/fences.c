@@ -40,17 +40,18 @@ struct ending {
 };
 
 struct entry {
-    struct event *events; /* of a pending fence: at least one; else none, or one for reuse */
-    unsigned pins;        /* a count of threads that use the events now */
+    struct event
+        *events;   /* a pending fence has at least one; else there is none, or one for reuse */
+    unsigned pins; /* a count of threads that use the events now */
 };
 
 /*
  * Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
- * Neither the first nor the last of them is void: a void last one gives its number back. The
- * lock of `gate_part` guards everything except `ordered`.
+ * Neither the first nor the last pending fence is void: a void last fence gives its number back.
+ * The lock of `gate_part` guards everything except `ordered`.
  */
 struct bfc_fences {
-    struct bfc_gate_part gate_part; /* first: its address is that of the fences */
+    struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
     unsigned ordering;              /* a count of threads that make a context wait for a fence */
     unsigned looking;               /* a count of threads that query fences */
     uint64_t looked;                /* how often a thread has ended its queries */

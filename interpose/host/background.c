@@ -11,7 +11,7 @@
 
 static __thread bool is_background INITIAL_EXEC;
 static unsigned working; /* atomic: pieces of work under way */
-static bool stopping;    /* atomic */
+static bool stopping;    /* atomic: no further work may begin */
 static pid_t starter;    /* atomic: the process that has started the threads */
 
 /* ---- starting ---- */

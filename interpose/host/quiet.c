@@ -129,7 +129,7 @@ bool bfc_is_standard_error(void) {
  * not accepted, later lines are not waited for until one has been accepted.
  */
 static bool takes_text(void) {
-    static bool stuck; /* atomic */
+    static bool stuck; /* atomic: the last line was not accepted */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
     poll(&standard_error, 1, bfc_load_relaxed(&stuck) ? 0 : TIMEOUT_MS);
     bool takes = (standard_error.revents & (POLLOUT | POLLERR | POLLHUP)) == POLLOUT;

@@ -17,10 +17,10 @@
 #include "base/compiler.h"
 
 struct bfc_block_attributes {
-    uint64_t id;       /* of the block */
-    const void *owner; /* its arena */
+    uint64_t id;       /* the block's id */
+    const void *owner; /* the block's arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool exported;     /* the library has given the program this handle of the block: */
+    bool exported;     /* the library has given the program `handle` for the block */
     CUipcMemHandle handle;
 };
 
@@ -37,8 +37,8 @@ bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attribu
 /* Stores whether the program has set SYNC_MEMOPS. False: the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
-/* Stores a handle, unless the block has one: then returns that one in `handle`. False: the host has
- * no memory. */
+/* Stores a handle, unless the block has one already, which is then returned in `handle`. False: the
+ * host has no memory. */
 bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle);
 
 /* Removes and returns the attributes of a block that was freed; false: it had none. */

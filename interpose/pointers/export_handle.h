@@ -37,7 +37,8 @@ CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
 extern bool bfc_has_exported_native; /* once true, it stays true */
 
-/* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */
+/* Whether the driver itself must serve allocations, because BFC_IPC=off is set and this process has
+ * exported a block. */
 static inline bool bfc_exports_need_own(void) {
     return bfc_load_relaxed(&bfc_has_exported_native);
 }
@@ -46,8 +47,8 @@ static inline bool bfc_exports_need_own(void) {
  * which must be removed after the free, else 0. */
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start);
 
-/* These remove the attributes of a block that was freed, or of all blocks of an arena whose context
- * has ended. */
+/* bfc_exports_freed removes the attributes of a block that was freed, bfc_exports_arena_ended those
+ * of all blocks of an arena whose context has ended. */
 void bfc_exports_freed(uint64_t id);
 void bfc_exports_arena_ended(const struct bfc_arena *arena);
 

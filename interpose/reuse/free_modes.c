@@ -161,7 +161,7 @@ static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver) {
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
-    /* A pointer that cannot be freed fails before the wait, as it does natively: the work that is
+    /* A pointer that cannot be freed fails before the wait, as in the driver: the work that is
      * under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))

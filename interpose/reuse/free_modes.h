@@ -25,12 +25,13 @@
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
-/* The same for a block without attributes, while nothing captures; also counts the free in the
- * segment. */
+/* Frees as bfc_reuse_free does a block without attributes, while nothing captures; also counts the
+ * free in the segment. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 
-/* The same as bfc_reuse_free_by_mode if the block's context is known to be the current one. */
+/* Does what bfc_reuse_free_by_mode does, for a block whose context is known to be the current one.
+ */
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 

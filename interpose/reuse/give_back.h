@@ -7,30 +7,31 @@
 #include "interpose/arena/state.h"
 
 /*
- * Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
+ * Gives at least `bytes` of cached memory back, if there is so much; returns how many it gave back.
  * Skips a context whose work would hold up the driver's free for longer than a second.
  * Thread-safe.
  */
 uint64_t bfc_give_back_bytes(uint64_t bytes);
 
-/* The same for one device's memory, in a call of the program's that may wait for work as a native
- * free does. Not to be called while anything captures. */
+/* Gives at least `bytes` of one device's cached memory back, if there is so much, and returns how
+ * many bytes it gave back. To be called for a call of the program that may wait for work as
+ * cuMemFree does, and not while anything captures. */
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 
 /*
- * BFC_TRIM_IDLE: gives back the regions that were idle for so long, unless a context's work would
- * hold up the driver's free of them for longer than `limit_ns`. For the helper thread.
+ * Gives back the regions that were idle for `idle_ns` (BFC_TRIM_IDLE), unless a context's work
+ * would hold up the driver's free of them for longer than `limit_ns`. For the helper thread.
  */
 uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns);
 
 /*
- * Has the other pools on the arena's device give memory back, until `bytes` have gone. Returns how
- * many bytes went, or 1 if only other threads gave memory back. The caller holds no pool's lock,
- * and is not growing a pool.
+ * Has the other pools on the arena's device give memory back, until they gave back `bytes`. Returns
+ * how many bytes they gave back, or 1 if only other threads gave memory back. The caller holds no
+ * pool's lock, and is not growing a pool.
  */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes);
 
-/* Says of which device's memory a call takes. */
+/* Says which device's memory a call takes. */
 struct bfc_place {
     enum { BFC_PLACE_CURRENT, BFC_PLACE_DEVICE, BFC_PLACE_STREAM, BFC_PLACE_ANY } kind;
     CUdevice device; /* for BFC_PLACE_DEVICE */
@@ -45,14 +46,15 @@ struct bfc_place {
     ((struct bfc_place){.kind = BFC_PLACE_STREAM, .stream = (handle), .per_thread = (thread)})
 #define BFC_ANYWHERE ((struct bfc_place){.kind = BFC_PLACE_ANY})
 
-/* The place that a location means: its device, or BFC_HERE if it is NULL or no device. */
+/* Returns the place that a location means: its device, or BFC_HERE if `location` is NULL or means
+ * no device. */
 struct bfc_place bfc_place_of(const CUmemLocation *location);
 
 /*
  * To be called when a call past the pools has found the device full. Gives back memory that the
- * device's pools only cache; if none can go at once, waits for work that still uses such memory.
- * True: memory went back, so the call may be made again, and then this function too. Gives nothing
- * back for a call into a stream that captures.
+ * device's pools only cache; if none can be given back at once, waits for work that still uses such
+ * memory. True: memory was given back, so the call may be made again, and then this function too.
+ * Gives nothing back for a call into a stream that captures.
  */
 bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place);
 

@@ -17,7 +17,7 @@ static const char *const names[BFC_ANSWERS] = {
     [BFC_ANSWER_WHO] = BFC_WHO_ANSWER,
     [BFC_ANSWER_PLAN] = BFC_PLAN_ANSWER,
 };
-static char paths[BFC_ANSWERS][96]; /* of the last answer of each kind; "": none */
+static char paths[BFC_ANSWERS][96]; /* path of the last answer of each kind; "": none was written */
 static bool ended;                  /* atomic: the process exits */
 
 /* Creates and writes the file. Returns 0, or the errno of the call that failed. */

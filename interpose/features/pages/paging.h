@@ -14,14 +14,15 @@
 /* State of an arena whose pool has pages. */
 struct bfc_paging {
     uint64_t granule;               /* least bytes of a page */
-    CUmemAllocationProp properties; /* of each page */
+    CUmemAllocationProp properties; /* properties of each page */
     struct bfc_page_calls calls;
-    uint64_t unreported; /* bytes created that no event reports yet; guarded by the pages' turn */
+    uint64_t unreported; /* bytes of created pages that no event reports yet; only the thread
+                            that may call for pages uses it */
 };
 
 extern unsigned bfc_paging_slot;
 
-/* NULL: the arena's pool has regions. */
+/* Returns the arena's state; NULL: its pool has regions and no pages. */
 static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
     return arena->features[bfc_paging_slot];
 }
@@ -35,8 +36,8 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
                                    const struct bfc_options *options,
                                    const struct bfc_arena *arena);
 
-/* The calls for the pool of an arena that has a bfc_paging. After the context's end all but those
- * that give something back are refused. */
+/* Returns the calls for the pool of an arena that has a bfc_paging. After the context's end they
+ * refuse everything but giving pages or addresses back. */
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
 /*

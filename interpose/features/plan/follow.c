@@ -445,7 +445,7 @@ struct call {
     struct bfc_follower *follower;
     struct bfc_course *course;
     struct bfc_match match;
-    uint64_t bytes, size; /* as the program asked; rounded by bfc_plan_round */
+    uint64_t bytes, size; /* what the program asked for; that, rounded by bfc_plan_round */
     unsigned flags;
     const struct bfc_slot *refused; /* the slot whose place this call found occupied; NULL: none */
     struct bfc_block_info *block;
@@ -655,13 +655,13 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
-        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller asks again */
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else it is repeated */
             count_one(&published_plan(arena)->missed);
         return status;
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
-            return BFC_OUT_OF_MEMORY; /* the caller asks again */
+            return BFC_OUT_OF_MEMORY; /* the caller repeats it without BFC_ALLOCATE_HIT_ONLY */
         ask_for_memory(arena, follower, course->round);
     }
     struct call call = {.arena = arena,

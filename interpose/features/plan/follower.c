@@ -7,7 +7,7 @@
 enum {
     COURSES_MOST = 64,
     FORESEEN_MOST =
-        4096, /* of plans with more blocks, only the gaps that are wanted are looked up */
+        4096, /* in a plan with more blocks, only the gaps that are wanted are looked up */
     LOOKED_AT_MOST = 1 << 21, /* planned blocks that one call of bfc_follower_look_ahead visits */
 };
 

@@ -86,8 +86,8 @@ struct picture {
     uint64_t lacking;            /* bfc_call_lacks */
     struct bfc_page_stats pages; /* figures of a pool with pages; without pages `addresses` is 0 */
     uint64_t device_free, device_total; /* by the driver's count; 0: not known */
-    uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
-    uint64_t jobs_in_use, jobs_cached;  /* of the user's other preloaded jobs */
+    uint64_t own_in_use, own_reserved;  /* sums over the process's contexts on the device */
+    uint64_t jobs_in_use, jobs_cached;  /* sums over the user's other preloaded jobs */
     int32_t cacher;                     /* process id of the job that caches most */
     uint64_t cacher_cached;
 };

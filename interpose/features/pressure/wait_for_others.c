@@ -335,7 +335,7 @@ static void announce_next(const struct wait *wait) {
         bfc_announce_here(arena, demand.bytes);
 }
 
-/* Leaves the queue, and wakes all waiters, so that the next one looks at once. */
+/* Leaves the queue, and wakes all waiters, so that the next one examines the queue at once. */
 static void leave_queue(const struct wait *wait) {
     if (wait->announced)
         announce_next(wait);
@@ -354,8 +354,8 @@ static void log_begun(const struct bfc_call *call, double seconds) {
             (int)call->arena->device, seconds, BFC_BYTES(call->bytes));
 }
 
-/* Bytes that others hold by the driver's count, with what this process allocated outside its pools,
- * which cannot be told apart. */
+/* Returns the bytes that other processes hold by the driver's count, which includes what this
+ * process allocated outside its pools. */
 static uint64_t held_by_others(const struct bfc_call *call) {
     size_t free_bytes, total;
     if (!call->driver->cuMemGetInfo_v2 ||

@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 
 static struct bfc_stack_tables (*source)(void); /* atomic: returns the tables of the call stacks */
-static struct bfc_trace_counts taken;           /* what the trace has already */
+static struct bfc_trace_counts taken;           /* how much of the tables the trace has already */
 
 void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void)) {
     bfc_store_release(&source, now);

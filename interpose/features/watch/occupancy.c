@@ -134,7 +134,7 @@ void bfc_occupancy_refresh(void) {
         return;
     map.rows = map.left_out = 0;
     while ((arena = bfc_arena_next(arena))) {
-        bfc_pool_read_stats(arena->pool, &stats); /* which updates largest_free in the segment */
+        bfc_pool_read_stats(arena->pool, &stats); /* this also updates the segment's largest_free */
         note_pages(arena);
         if (arena->stats.segment)
             map_arena(arena, arena->stats.section_index, &map, &blocks_left);

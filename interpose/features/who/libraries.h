@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 struct bfc_who_library {
-    const char *path; /* of the innermost object in the call stack, except CUDA's; "": executable */
-    /* In use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the bytes in
-     * use are shared out in proportion to the samples. */
+    const char *path; /* path of the innermost object in the call stack that is not CUDA's; "":
+                         the executable */
+    /* Bytes in use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the
+     * bytes in use are shared out in proportion to the samples. */
     double bytes;
 };
 

@@ -62,7 +62,7 @@ static double weigh_sample(int stacks, unsigned bin) {
 /* ---- the samples ---- */
 
 struct sample {
-    uint64_t address, id; /* of the block */
+    uint64_t address, id; /* address and id of the block */
     uint64_t bytes;       /* the size that the program asked for */
     double weight;        /* how many blocks the sample stands for */
     uint64_t arena;       /* sequence number of the block's arena */
@@ -170,11 +170,11 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
-    uint64_t event = bfc_events_thread.event - 1; /* that of this allocation */
+    uint64_t event = bfc_events_thread.event - 1; /* number of the allocation's event */
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
-        return; /* spilled, and its context ends meanwhile */
+        return; /* the block is in host memory, and its context is ending */
     uint32_t site = bfc_who_enter_at_site(&stack);
     struct sample sample = {.address = pointer,
                             .id = block.id,

@@ -123,7 +123,7 @@ static NOINLINE bool is_still_there(void) {
     bool there = bfc_object_at(&readable, (uint64_t)python.code_type, &place) &&
                  place.map == object_of_python;
     if (!there)
-        bfc_store_relaxed(&state, GONE); /* it is not looked for again */
+        bfc_store_relaxed(&state, GONE); /* the interpreter is not looked for again */
     return there;
 }
 

@@ -68,7 +68,7 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
 
 /* ---- the object, and its index of functions ---- */
 
-/* The same as bfc_frame_rule, with offsets in bytes. */
+/* The parts of a bfc_frame_rule, with offsets in bytes. */
 struct rule {
     enum bfc_frame_base base;
     enum bfc_saved_pointer pointer;
@@ -132,7 +132,7 @@ struct entry {
     uint64_t code;             /* where the function begins */
     uint64_t code_unit;
     int64_t data_unit;
-    uint64_t encoding; /* of the function's address */
+    uint64_t encoding; /* encoding of the function's address */
     bool is_signal, has_data;
 };
 
