@@ -14,7 +14,8 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
 
-/* The peer is recorded before the wait, so that no pending block is handed out after the wait. */
+/* Records the peer before it waits: once there are peers, mode ordered hands out no pending block,
+ * so none is handed out after the wait. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
     struct bfc_arena *arena = result == CUDA_SUCCESS ? bfc_arena_of_context(owner, 0) : NULL;

@@ -28,7 +28,7 @@ enum { ADDRESSES_FACTOR = 4 };
 
 /* ---- around each call ---- */
 
-/* What is undone after the call. */
+/* What a call for pages has changed in its thread, to be undone after the call. */
 struct visit {
     const struct bfc_driver *driver;
     struct bfc_arena *arena; /* the arena that was entered; NULL: its context has ended */

@@ -63,13 +63,13 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
     return bytes;
 }
 
-/* A job that was asked. Jobs give back memory of any device: what one caches on others is added to
- * what is asked of it. */
+/* A job that was asked. A job gives back memory of any device, so the bytes that it caches on other
+ * devices (`elsewhere`) are added to the request. */
 struct asked {
     struct bfc_request request;
     int pid;
     uint64_t elsewhere;
-    bool given_up; /* its answer is not waited for any longer */
+    bool given_up; /* the job's answer is not waited for any longer */
 };
 
 static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {

@@ -115,8 +115,8 @@ static void forget_noted(struct bfc_host_left *noted) {
     }
 }
 
-/* The arena's slot holds the list from bfc_host_left_note until one of the two calls that follow.
- */
+/* The arena's slot holds the list from bfc_host_left_note until bfc_host_left_add or
+ * bfc_host_left_forget. */
 unsigned bfc_host_left_slot;
 
 static struct bfc_host_left *take_noted(struct bfc_arena *arena) {

@@ -28,8 +28,10 @@ CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr point
  */
 extern unsigned bfc_host_left_slot;
 
-/* Functions of struct bfc_feature: they note the regions of a context before its end, and after it
- * free them, or forget them. Without host memory for the notes the regions are lost. */
+/* Functions of struct bfc_feature. bfc_host_left_note notes the regions of a context before its
+ * end; after the end, bfc_host_left_add frees them; if the context has not ended,
+ * bfc_host_left_forget forgets the notes. If the host has no memory for the notes, the regions are
+ * lost. */
 void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context);

@@ -103,7 +103,8 @@ static void serve_trim(struct bfc_segment_header *published) {
 
 /* ---- jobs that wait for freed memory ---- */
 
-static bool memory_was_freed; /* atomic: since the helper thread last woke the waiters */
+static bool
+    memory_was_freed; /* atomic: memory was freed since the helper thread last woke waiters */
 
 /* Waiters are woken at most this often, however often memory is freed. */
 #define WAKE_PERIOD_NS (2L * 1000 * 1000)

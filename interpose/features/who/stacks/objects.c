@@ -104,11 +104,11 @@ static bool find_in_list(struct bfc_readable *readable, uint64_t address,
 /* The objects that were found last, because going through the list takes long. */
 enum { KEPT = 64 };
 static struct kept {
-    struct bfc_object object; /* with map 0 the entry is empty */
+    struct bfc_object object; /* if `map` is 0, this entry is empty */
     struct link_map node;
 } kept[KEPT];
 static unsigned kept_next;
-static bool kept_busy; /* atomic: a lock of the other two, for which no thread waits */
+static bool kept_busy; /* atomic: a lock for kept and kept_next; no thread waits for it */
 
 static bool is_unchanged(struct bfc_readable *readable, const struct kept *object) {
     struct link_map node;

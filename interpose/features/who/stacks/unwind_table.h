@@ -61,8 +61,9 @@ static inline uint64_t bfc_rule_pointer_offset(bfc_frame_rule rule) {
 }
 
 /*
- * The table of known rules. Each slot holds the last two, each with the 35 bits of the hashed
- * address that are not the slot's number above the rule; 0: empty.
+ * The table of known rules. Each slot holds the last two rules that were found for it, one a word;
+ * 0: empty. A word has the rule in its low bits, and above the rule those 35 bits of the hashed
+ * address that are not the slot's number.
  */
 enum { BFC_RULE_SLOT_BITS = 12, BFC_RULE_TAG_BITS = 64 - BFC_RULE_BITS };
 extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
