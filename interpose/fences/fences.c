@@ -40,9 +40,8 @@ struct ending {
 };
 
 struct entry {
-    struct event
-        *events;   /* a pending fence has at least one; else there is none, or one for reuse */
-    unsigned pins; /* a count of threads that use the events now */
+    struct event *events; /* a pending fence has one or more; else there is none, or one to reuse */
+    unsigned pins;        /* a count of threads that use the events now */
 };
 
 /*
