@@ -94,6 +94,7 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
     outcome->status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
+    block.error = 0; /* a placer that refuses without asking the pool leaves it as it is */
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
