@@ -209,8 +209,8 @@ static bool check_header(struct plan_file *plan, struct plan_error *error) {
         return plan_fail(error, "%s: header: written on a machine of another byte order",
                          plan->path);
     if (header->version != BFC_PLAN_VERSION)
-        return plan_fail(error, "%s: header: version %u, only version %d is accepted", plan->path,
-                         header->version, BFC_PLAN_VERSION);
+        return plan_fail(error, "%s: header: version %u, only version %d is accepted: plan it anew",
+                         plan->path, header->version, BFC_PLAN_VERSION);
     if (header->file_bytes != plan->text.size)
         return plan_fail(error, "%s: header: %" PRIu64 " bytes expected, but the file has %zu",
                          plan->path, header->file_bytes, plan->text.size);

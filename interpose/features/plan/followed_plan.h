@@ -20,7 +20,8 @@
 
 /* The bytes of a plan file in memory, and where its tables are in them. */
 struct bfc_plan {
-    const struct bfc_plan_header *header; /* start of the bytes, at a multiple of 64 */
+    struct file_text text;                /* the bytes; free them with file_free */
+    const struct bfc_plan_header *header; /* start of the bytes */
     const struct bfc_plan_arena *arenas;
     const struct bfc_plan_event *events;
     const struct bfc_plan_anchor *anchors;
@@ -28,12 +29,14 @@ struct bfc_plan {
     const struct plan_lead *lead; /* what preceded the loop of an automatic plan; NULL: not known */
 };
 
-enum { BFC_PLAN_WHY = 160 };
+/* Takes over the bytes of a plan, checks them and points into them. False: the bytes are freed, and
+ * the error says why the plan cannot be followed (damaged, foreign, contradicting itself, two
+ * blocks in one place at a time...). O(events log events); not for a hot path. */
+bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_error *error);
 
-/* Checks the bytes of a plan and points into them; they must stay as long as the plan is followed.
- * False: `why` says in a few words why the plan cannot be followed (damaged, foreign, contradicting
- * itself, two blocks in one place at a time...). O(events log events); not for a hot path. */
-bool bfc_plan_read(struct bfc_plan *plan, const void *bytes, uint64_t size, char why[BFC_PLAN_WHY]);
+/* Whether no two blocks of a plan are in one place at a time; the plan is valid otherwise. O(events
+ * log events). */
+bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
 
 /* From the arena's next allocation on, follows the plan, beginning at this event; events of other
  * devices and threads are skipped. The plan must live as long as the arena. An arena that follows
@@ -79,11 +82,5 @@ bool bfc_plan_is_automatic(void); /* BFC_PLAN=auto */
 /* The plan of BFC_PLAN=FILE, which is read once a process. NULL: no file is named, or it was
  * refused, which was logged. Thread-safe. */
 const struct bfc_plan *bfc_plan_of_file(void);
-
-enum bfc_overlap { BFC_OVERLAP_NONE, BFC_OVERLAP_FOUND, BFC_OVERLAP_NO_HOST_MEMORY };
-
-/* Whether a plan puts two blocks in one place at a time; its tables are valid otherwise. O(events
- * log events). */
-enum bfc_overlap bfc_plan_find_overlap(const struct bfc_plan *plan);
 
 #endif

@@ -2,9 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,83 +16,70 @@
 #include "interpose/config/program.h"
 #include "interpose/features/plan/followed_plan.h"
 
-#define FILE_MOST ((uint64_t)64 << 20)
+#define FILE_MOST ((size_t)64 << 20)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool looked; /* guarded by the mutex */
 static struct bfc_plan plan;
 static const struct bfc_plan *accepted; /* `plan`, or NULL if there is none */
 
-/* Returns the file's bytes, or NULL and the reason in `why`. */
-static void *read_bytes(int file, uint64_t size, char why[BFC_PLAN_WHY]) {
-    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uint64_t done = 0;
+static bool read_bytes(int file, struct file_text *text, struct plan_error *error) {
+    size_t done = 0;
     ssize_t got = 1;
-    if (bytes == MAP_FAILED) {
-        snprintf(why, BFC_PLAN_WHY, "the host has no memory for it");
-        return NULL;
+    text->bytes = malloc(text->size + 1); /* some mallocs return NULL for 0 bytes */
+    if (!text->bytes)
+        return plan_fail_memory(error);
+    while (done < text->size && (got > 0 || (got < 0 && errno == EINTR))) {
+        got = read(file, text->bytes + done, text->size - done);
+        done += got > 0 ? (size_t)got : 0;
     }
-    while (done < size && (got > 0 || (got < 0 && errno == EINTR))) {
-        got = read(file, bytes + done, size - done);
-        done += got > 0 ? (uint64_t)got : 0;
-    }
-    if (done == size)
-        return bytes;
-    snprintf(why, BFC_PLAN_WHY, got < 0 ? "it cannot be read: %s" : "it became shorter",
-             strerror(errno));
-    munmap(bytes, size);
-    return NULL;
+    if (done == text->size)
+        return true;
+    plan_fail(error, got < 0 ? "it cannot be read: %s" : "it became shorter", strerror(errno));
+    file_free(text);
+    return false;
 }
 
-static bool is_acceptable(int file, uint64_t *size, char why[BFC_PLAN_WHY]) {
+static bool is_acceptable(int file, size_t *size, struct plan_error *error) {
     struct stat status;
-    bool regular = bfc_file_status(file, &status) && S_ISREG(status.st_mode);
-    *size = regular ? (uint64_t)status.st_size : 0;
-    if (!regular)
-        snprintf(why, BFC_PLAN_WHY, "it is not a regular file");
-    else if (*size < sizeof(struct bfc_plan_header))
-        snprintf(why, BFC_PLAN_WHY, "it is not a plan of bfcplan");
-    else if (*size > FILE_MOST)
-        snprintf(why, BFC_PLAN_WHY, "it is larger than %s", BFC_BYTES(FILE_MOST));
-    else
-        return true;
-    return false;
+    if (!bfc_file_status(file, &status) || !S_ISREG(status.st_mode))
+        return plan_fail(error, "it is not a regular file");
+    *size = (size_t)status.st_size;
+    return *size <= FILE_MOST || plan_fail(error, "it is larger than %s", BFC_BYTES(FILE_MOST));
 }
 
 /* Whether the plan was made of a recording of this program. */
-static bool is_ours(char why[BFC_PLAN_WHY]) {
+static bool is_ours(struct plan_error *error) {
     uint64_t ours = bfc_plan_program(bfc_program_executable_hash(), bfc_program_argument_hash());
-    if (!plan.header->program_hash || plan.header->program_hash == ours)
-        return true;
-    snprintf(why, BFC_PLAN_WHY,
-             "it was made of a recording of another program, or of other arguments");
-    return false;
+    return !plan.header->program_hash || plan.header->program_hash == ours ||
+           plan_fail(error, "it was made of a recording of another program, or of other arguments");
 }
 
-static bool take_file(int file, char why[BFC_PLAN_WHY]) {
-    uint64_t size;
-    void *bytes = is_acceptable(file, &size, why) ? read_bytes(file, size, why) : NULL;
-    if (!bytes)
+static bool take_file(int file, struct plan_error *error) {
+    struct file_text text;
+    if (!is_acceptable(file, &text.size, error) || !read_bytes(file, &text, error) ||
+        !bfc_plan_read(&plan, &text, error))
         return false;
-    if (bfc_plan_read(&plan, bytes, size, why) && is_ours(why))
-        return true;
-    munmap(bytes, size);
-    return false;
+    bool ours = is_ours(error);
+    if (!ours)
+        file_free(&plan.text);
+    return ours;
 }
 
 static void look_for_file(const char *path) {
-    char why[BFC_PLAN_WHY];
+    struct plan_error error;
     int cancel = bfc_cancel_disable(), reason = errno;
     int file = bfc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    bool good = file >= 0 && take_file(file, why);
+    bool good = file >= 0 && take_file(file, &error);
     if (file < 0)
-        snprintf(why, sizeof why, "it cannot be opened: %s", strerror(errno));
+        plan_fail(&error, "it cannot be opened: %s", strerror(errno));
     else
         close(file);
     if (good)
         accepted = &plan;
     else
-        bfc_log(BFC_LOG_ERROR, "BFC_PLAN=%.200s: %s; the job runs without a plan", path, why);
+        bfc_log(BFC_LOG_ERROR, "BFC_PLAN=%.200s: %s; the job runs without a plan", path,
+                error.text);
     errno = reason;
     bfc_cancel_restore(cancel);
 }

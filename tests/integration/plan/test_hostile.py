@@ -67,14 +67,14 @@ class Hostile(Planned):
         for length in (0, 1, 143, 144, 200, len(self.good) // 2, len(self.good) - 1):
             with self.subTest(length):
                 self.check_refused(self.write(self.good[:length]),
-                                   'not a plan' if length < HEADER else 'its end is missing')
+                                   'not a plan' if length < HEADER else f'but the file has {length}')
 
     def test_damaged_anywhere(self):
         for place in range(HEADER, len(self.good), len(self.good) // 12):
             damaged = bytearray(self.good)
             damaged[place] ^= 0x40
             self.check_refused(self.write(damaged), 'checksum')
-        self.check_refused(self.write(self.good + b'\0' * 64), 'checksum')
+        self.check_refused(self.write(self.good + b'\0' * 64), f'but the file has {len(self.good) + 64}')
 
     def test_of_another_program_version_or_machine(self):
         self.check_changed(PROGRAM, '<Q', 12345, 'another program')
@@ -88,22 +88,22 @@ class Hostile(Planned):
 
     def test_that_contradict_themselves(self):
         events = self.read('<Q', EVENTS_AT)
-        self.check_changed(EVENTS_AT, '<Q', 2**63, 'contradicts')
-        self.check_changed(ANCHORS, '<I', 2**31, 'contradicts')
-        self.check_changed(PERIOD, '<I', 2**31, 'contradicts')
-        self.check_changed(ARENAS, '<I', 2**20, 'contradicts')
-        self.check_changed(events, '<Q', 2**62, 'contradicts')
-        self.check_changed(events, '<Q', 1, 'contradicts')
-        self.check_changed(events + 8, '<Q', 2**40, 'contradicts')
-        self.check_changed(events + 40, '<I', 99, 'contradicts')
-        self.check_changed(events + 44, '<B', 77, 'contradicts')
+        self.check_changed(EVENTS_AT, '<Q', 2**63, 'a table lies outside the file')
+        self.check_changed(ANCHORS, '<I', 2**31, 'a table lies outside the file')
+        self.check_changed(PERIOD, '<I', 2**31, 'its numbers contradict each other')
+        self.check_changed(ARENAS, '<I', 2**20, 'a table lies outside the file')
+        self.check_changed(events, '<Q', 2**62, "event 0: it ends above its arena's peak")
+        self.check_changed(events, '<Q', 1, 'event 0: its offset or size is not a multiple')
+        self.check_changed(events + 8, '<Q', 2**40, "event 0: it ends above its arena's peak")
+        self.check_changed(events + 40, '<I', 99, 'event 0: its arena does not exist')
+        self.check_changed(events + 44, '<B', 77, 'event 0: its class does not exist')
         self.check_changed(self.read('<Q', ARENAS_AT) + 8, '<Q', 2**62, 'larger than any device')
 
     def test_two_blocks_in_one_place(self):
         plan = bytearray(self.good)
         for number in range(self.read('<I', EVENTS)):
             struct.pack_into('<Q', plan, self.read('<Q', EVENTS_AT) + EVENT * number, 0)
-        self.check_refused(self.write(seal(plan)), 'in one place')
+        self.check_refused(self.write(seal(plan)), 'at offset 0 overlap')
 
     def test_of_another_device(self):
         self.check_refused(self.write(on_device(self.good, 5)), 'plans nothing on device 0')

@@ -14,6 +14,7 @@ static const struct bfc_slot *placed[MOST];
 static struct bfc_places places;
 static const struct bfc_plan plan = {.header = &header, .arenas = &arena, .events = events};
 static struct bfc_course course;
+static struct plan_error error;
 
 /* One period of allocations of 1 KiB, 2 KIB, ..., each at its own place and freed when the next but
  * one comes. */
@@ -209,23 +210,23 @@ Test(gaps, the_largest_are_kept) {
 
 Test(overlap, apart_in_time_or_place_is_none) {
     make_plan(10, 0);
-    cr_assert_eq(bfc_plan_find_overlap(&plan), BFC_OVERLAP_NONE);
+    cr_assert(bfc_plan_is_apart(&plan, &error), "%s", error.text);
     events[5].offset = events[0].offset; /* long dead */
-    cr_assert_eq(bfc_plan_find_overlap(&plan), BFC_OVERLAP_NONE);
+    cr_assert(bfc_plan_is_apart(&plan, &error), "%s", error.text);
 }
 
 Test(overlap, is_found_wherever_it_is) {
     for (unsigned i = 0; i + 1 < 10; i++) {
         make_plan(10, 0);
         events[i + 1].offset = events[i].offset;
-        cr_assert_eq(bfc_plan_find_overlap(&plan), BFC_OVERLAP_FOUND);
+        cr_assert_not(bfc_plan_is_apart(&plan, &error));
     }
 }
 
 Test(overlap, is_found_round_the_end_of_the_period) {
     make_plan(10, 0);
     events[9].offset = events[0].offset; /* lives two ticks into the next period */
-    cr_assert_eq(bfc_plan_find_overlap(&plan), BFC_OVERLAP_FOUND);
+    cr_assert_not(bfc_plan_is_apart(&plan, &error));
 }
 
 /* Against a comparison of all pairs. */
@@ -247,6 +248,6 @@ Test(overlap, agrees_with_a_comparison_of_all_pairs) {
                             events[j].birth < events[i].death &&
                             events[i].offset < events[j].offset + events[j].size &&
                             events[j].offset < events[i].offset + events[i].size;
-        cr_assert_eq(bfc_plan_find_overlap(&plan) == BFC_OVERLAP_FOUND, overlaps);
+        cr_assert_neq(bfc_plan_is_apart(&plan, &error), overlaps);
     }
 }

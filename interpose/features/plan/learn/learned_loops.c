@@ -1,7 +1,6 @@
 #include "interpose/features/plan/learn/learned_loops.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "interpose/config/log.h"
@@ -124,23 +123,16 @@ struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *
     return position;
 }
 
-/* Copies the plan, since its tables need their alignment. */
-static struct bfc_learned_loop *make_learned_loop(const struct loop_result *made) {
-    char why[BFC_PLAN_WHY] = "no host memory";
-    uint64_t room = (made->plan.size + BFC_PLAN_TABLE_ALIGN - 1) & ~(BFC_PLAN_TABLE_ALIGN - 1ull);
+static struct bfc_learned_loop *make_learned_loop(struct loop_result *made) {
+    struct plan_error error = {.text = "no host memory"};
     struct bfc_learned_loop *learned_loop = calloc(1, sizeof *learned_loop);
-    void *bytes = aligned_alloc(BFC_PLAN_TABLE_ALIGN, room);
-    if (learned_loop && bytes) {
-        memcpy(bytes, made->plan.bytes, made->plan.size);
-        *learned_loop = (struct bfc_learned_loop){
-            .bytes = {bytes, made->plan.size}, .bound = made->bound, .peak = made->peak};
-        if (bfc_plan_read(&learned_loop->plan, bytes, made->plan.size, why)) {
-            learned_loop->plan.automatic = true;
-            return learned_loop;
-        }
+    if (learned_loop && bfc_plan_read(&learned_loop->plan, &made->plan, &error)) {
+        learned_loop->plan.automatic = true;
+        learned_loop->bound = made->bound;
+        learned_loop->peak = made->peak;
+        return learned_loop;
     }
-    bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: a plan is not followed: %s", why);
-    free(bytes);
+    bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: a plan is not followed: %s", error.text);
     free(learned_loop);
     return NULL;
 }
@@ -151,7 +143,7 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     struct loop_result made;
     if (loop_plan(&made, events, period, limits, &error)) {
         struct bfc_learned_loop *learned_loop = make_learned_loop(&made);
-        file_free(&made.plan);
+        file_free(&made.plan); /* nothing is left there once bfc_plan_read has taken the bytes */
         return learned_loop;
     }
     bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
@@ -252,7 +244,7 @@ struct bfc_position bfc_learned_loops_learn(struct bfc_learned_loops *learned_lo
 
 void bfc_learned_loops_forget(struct bfc_learned_loops *learned_loops) {
     for (unsigned i = 0; i < learned_loops->count; i++) {
-        file_free(&learned_loops->list[i]->bytes);
+        file_free(&learned_loops->list[i]->plan.text);
         free(learned_loops->list[i]->lead.list);
         free(learned_loops->list[i]);
     }

@@ -12,9 +12,8 @@
 
 struct bfc_learned_loop {
     struct bfc_plan plan;
-    struct file_text bytes; /* bytes of the plan */
-    struct plan_lead lead;  /* allocations before the loop */
-    uint64_t bound, peak;   /* bytes */
+    struct plan_lead lead; /* allocations before the loop */
+    uint64_t bound, peak;  /* bytes */
 };
 
 struct bfc_learned_loops {
