@@ -1,12 +1,11 @@
 /* Exports pooled blocks by tokens. */
-#include "interpose/features/share/export_token.h"
+#include "interpose/features/share/share.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "interpose/config/log.h"
 #include "interpose/features/share/page_exports.h"
-#include "interpose/features/share/page_server.h"
 #include "interpose/features/share/token_table.h"
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/reuse/sharing.h"

@@ -1,5 +1,5 @@
 /* Opens and closes tokens of other processes. */
-#include "interpose/features/share/imports.h"
+#include "interpose/features/share/share.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,17 +9,27 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/context/contexts.h"
 #include "interpose/features/share/page_imports.h"
 #include "interpose/features/share/token_table.h"
-#include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 
 /* The first import id. Ids of imports differ from those of blocks, since a process may have both.
  */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
+/* A block that is open. */
+struct import {
+    CUdeviceptr start;
+    uint64_t size, id;
+    uint64_t table, generation; /* identify the block and its exporter */
+    unsigned count;             /* openings less closings */
+    bool sync_memops;
+    struct import *next;
+};
+
 /* One region, or the pages of one block, mapped into one context. While it is listed, 1 <= opens <=
- * uses. */
+ * uses. The driver may map a region at one address in several contexts. */
 struct mapping {
     CUipcMemHandle handle; /* the region's handle; for pages: the block's token */
     bool has_pages;
@@ -28,24 +38,13 @@ struct mapping {
     uint64_t size;  /* bytes */
     unsigned opens; /* openings by the driver that are to be closed */
     unsigned uses;  /* the sum of `count` over the mapping's imports */
+    struct import *imports;
     struct mapping *next;
 };
 
-struct import {
-    CUdeviceptr start;
-    uint64_t size, id;
-    uint64_t table, generation; /* identify the block and its exporter */
-    unsigned count;             /* openings less closings */
-    bool sync_memops;
-    struct mapping *mapping;
-};
-
-/* All mappings and imports; imports are sorted by their start. */
 static struct {
     pthread_mutex_t lock;
     struct mapping *mappings;
-    struct import *imports;
-    size_t count, room;
     uint64_t last_id;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -57,56 +56,36 @@ static bool imports_exist(void) {
 
 /* ---- the lists, under the lock ---- */
 
-/* Returns the index of the first import that starts behind an address. */
-static size_t bytes_behind(CUdeviceptr address) {
-    size_t low = 0, high = all.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all.imports[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static struct import *import_at(CUdeviceptr start) {
-    size_t next = bytes_behind(start);
-    return next > 0 && all.imports[next - 1].start == start ? &all.imports[next - 1] : NULL;
+static struct import *import_at(const struct mapping *mapping, CUdeviceptr start) {
+    struct import *import = mapping->imports;
+    while (import && import->start != start)
+        import = import->next;
+    return import;
 }
 
 static struct import *import_of_id(uint64_t id) {
-    for (size_t i = 0; i < all.count; i++)
-        if (all.imports[i].id == id)
-            return &all.imports[i];
+    for (struct mapping *mapping = all.mappings; mapping; mapping = mapping->next)
+        for (struct import *import = mapping->imports; import; import = import->next)
+            if (import->id == id)
+                return import;
     return NULL;
 }
 
-static bool make_room_for_import(void) {
-    if (all.count < all.room)
-        return true;
-    size_t room = all.room ? 2 * all.room : 16;
-    struct import *grown = realloc(all.imports, room * sizeof *grown);
-    if (!grown)
-        return false;
-    all.imports = grown;
-    all.room = room;
-    return true;
+static struct import *add_import(struct mapping *mapping, CUdeviceptr start) {
+    struct import *import = calloc(1, sizeof *import);
+    if (import) {
+        *import = (struct import){.start = start, .next = mapping->imports};
+        mapping->imports = import;
+    }
+    return import;
 }
 
-static bool insert_import(struct import import) {
-    if (!make_room_for_import())
-        return false;
-    size_t at = bytes_behind(import.start);
-    memmove(&all.imports[at + 1], &all.imports[at], (all.count - at) * sizeof *all.imports);
-    all.imports[at] = import;
-    all.count++;
-    return true;
-}
-
-static void remove_import(struct import *import) {
-    size_t at = (size_t)(import - all.imports);
-    memmove(import, import + 1, (--all.count - at) * sizeof *import);
+static void remove_import(struct mapping *mapping, struct import *import) {
+    struct import **link = &mapping->imports;
+    while (*link != import)
+        link = &(*link)->next;
+    *link = import->next;
+    free(import);
 }
 
 static struct mapping *find_mapping(CUcontext context, const void *handle) {
@@ -117,11 +96,14 @@ static struct mapping *find_mapping(CUcontext context, const void *handle) {
     return mapping;
 }
 
-static void unlink_mapping(const struct mapping *mapping) {
-    struct mapping **link = &all.mappings;
-    while (*link != mapping)
-        link = &(*link)->next;
-    *link = mapping->next;
+/* Returns the mapping with an open block that begins at `start`, if possible the context's; NULL:
+ * no such block is open. */
+static struct mapping *find_mapping_of_block(CUcontext context, CUdeviceptr start) {
+    struct mapping *found = NULL;
+    for (struct mapping *mapping = all.mappings; mapping; mapping = mapping->next)
+        if (import_at(mapping, start) && (!found || mapping->context == context))
+            found = mapping;
+    return found;
 }
 
 static struct mapping *mapping_around(CUdeviceptr address) {
@@ -132,18 +114,23 @@ static struct mapping *mapping_around(CUdeviceptr address) {
 }
 
 static void forget_mapping(struct mapping *mapping) {
-    for (size_t i = all.count; i-- > 0;)
-        if (all.imports[i].mapping == mapping)
-            remove_import(&all.imports[i]);
-    unlink_mapping(mapping);
+    struct mapping **link = &all.mappings;
+    while (*link != mapping)
+        link = &(*link)->next;
+    *link = mapping->next;
+    while (mapping->imports)
+        remove_import(mapping, mapping->imports);
     free(mapping);
 }
 
-/* Forgets the mappings that a new one overlaps: they have ended with their context, unnoticed. */
-static void forget_overlaps(CUdeviceptr base, uint64_t size) {
+/* Forgets the mappings of other memory that a new one overlaps: they have ended with their context,
+ * unnoticed. */
+static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
-        if (base - mapping->base < mapping->size || mapping->base - base < size)
+        bool overlaps = base - mapping->base < mapping->size || mapping->base - base < size;
+        bool same = mapping->base == base && memcmp(&mapping->handle, handle, sizeof *handle) == 0;
+        if (overlaps && !same)
             forget_mapping(mapping);
     }
 }
@@ -168,10 +155,9 @@ static bool is_same_block(const struct import *import, const struct opening *ope
  * starts at its place, that one replaces it, and a close serves either. */
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
-    struct import *import = import_at(start);
-    if (!import && !insert_import((struct import){.start = start, .mapping = mapping}))
+    struct import *import = import_at(mapping, start);
+    if (!import && !(import = add_import(mapping, start)))
         return false;
-    import = import_at(start);
     if (!import->id || !is_same_block(import, opening)) {
         import->id = IMPORT_IDS | ++all.last_id;
         import->size = opening->row.size;
@@ -193,7 +179,7 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     struct mapping *mapping = find_mapping(opening->context, &opening->region);
     if (mapping) {
         CUdeviceptr start = mapping->base + opening->row.offset;
-        const struct import *open = import_at(start);
+        const struct import *open = import_at(mapping, start);
         used = (mapping->has_pages || !open || !is_same_block(open, opening)) &&
                add_use(mapping, opening);
         if (used)
@@ -206,7 +192,7 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
 /* Adds a mapping, under the lock. NULL: the host has no memory. */
 static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr base,
                                     uint64_t size) {
-    forget_overlaps(base, size);
+    forget_overlaps(&opening->region, base, size);
     struct mapping *mapping = calloc(1, sizeof *mapping);
     if (!mapping)
         return NULL;
@@ -220,17 +206,23 @@ static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr b
     return mapping;
 }
 
-/* Notes a region that the driver has opened at `base`. False: the host has no memory. */
-static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size) {
+/* Notes memory that was mapped at `base`, and sets `pointer` to the block in it; if another thread
+ * has mapped the pages of the block meanwhile, to the block in those. The driver counts openings of
+ * a region. False: the host has no memory. */
+static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size,
+                         CUdeviceptr *pointer) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = find_mapping(opening->context, &opening->region);
+    bool opens = !mapping || !mapping->has_pages;
     if (!mapping)
         mapping = make_mapping(opening, base, size);
     bool noted = mapping && add_use(mapping, opening);
-    if (noted)
-        mapping->opens++;
-    else if (mapping && mapping->uses == 0)
+    if (noted) {
+        mapping->opens += opens;
+        *pointer = mapping->base + opening->row.offset;
+    } else if (mapping && mapping->uses == 0) {
         forget_mapping(mapping);
+    }
     pthread_mutex_unlock(&all.lock);
     return noted;
 }
@@ -248,14 +240,14 @@ static uint64_t mapped_size(const struct opening *opening, CUdeviceptr base) {
     return holds ? size : 0;
 }
 
-static CUresult note_opened(const struct opening *opening, CUdeviceptr base) {
+static CUresult note_opened(const struct opening *opening, CUdeviceptr base, CUdeviceptr *pointer) {
     uint64_t size = mapped_size(opening, base);
     if (size == 0)
         return CUDA_ERROR_INVALID_HANDLE;
     CUresult result = bfc_share_peer_opened(opening->driver, opening->context, base);
     if (result != CUDA_SUCCESS)
         return result;
-    return note_mapping(opening, base, size) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return note_mapping(opening, base, size, pointer) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) {
@@ -265,44 +257,20 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
         return CUDA_SUCCESS; /* another thread has opened the region meanwhile */
     if (result != CUDA_SUCCESS)
         return result;
-    result = note_opened(opening, base);
+    result = note_opened(opening, base, pointer);
     if (result != CUDA_SUCCESS)
         opening->driver->cuIpcCloseMemHandle(base);
-    else
-        *pointer = base + opening->row.offset;
     return result;
-}
-
-/* Notes the mapped pages of a block. If another thread has mapped the block meanwhile, that mapping
- * is used, and `import` is not needed. False: the host has no memory. */
-static bool note_pages(const struct opening *opening, const struct bfc_page_import *import,
-                       CUdeviceptr *pointer, bool *needed) {
-    pthread_mutex_lock(&all.lock);
-    struct mapping *mapping = find_mapping(opening->context, &opening->region);
-    bool mine = !mapping;
-    if (mine)
-        mapping = make_mapping(opening, import->base, import->bytes);
-    bool noted = mapping && add_use(mapping, opening);
-    *needed = mine && noted;
-    if (noted) {
-        mapping->opens += mine;
-        *pointer = mapping->base + opening->row.offset;
-    } else if (mapping && mine) {
-        forget_mapping(mapping);
-    }
-    pthread_mutex_unlock(&all.lock);
-    return noted;
 }
 
 static CUresult map_pages(const struct bfc_token *token, const struct opening *opening,
                           CUdeviceptr *pointer) {
     struct bfc_page_import import;
-    bool needed;
     CUresult result = bfc_page_import(opening->driver, token, &opening->row, &import);
     if (result != CUDA_SUCCESS)
         return result;
-    bool noted = note_pages(opening, &import, pointer, &needed);
-    if (!needed)
+    bool noted = note_mapping(opening, import.base, import.bytes, pointer);
+    if (!noted || *pointer != import.base + opening->row.offset)
         bfc_page_import_drop(opening->driver, &import);
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -359,6 +327,7 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                               : CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS)
         return result;
+    bfc_contexts_review(driver);
     if (opening.row.pages)
         return open_pages(&token, &handle, &opening, pointer);
     if (flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && use_mapping(&opening, pointer))
@@ -376,32 +345,30 @@ struct closing {
 };
 
 /* Takes one use from an import, under the lock. */
-static void take_use(struct import *import, struct closing *closing) {
-    struct mapping *mapping = import->mapping;
+static void take_use(struct mapping *mapping, struct import *import, struct closing *closing) {
     closing->import = *import;
     closing->import.count = 1;
     closing->closes = mapping->opens == mapping->uses;
     if (--import->count == 0)
-        remove_import(import);
+        remove_import(mapping, import);
     mapping->uses--;
     mapping->opens -= closing->closes;
     closing->mapping = *mapping;
-    if (mapping->uses == 0) {
-        unlink_mapping(mapping);
-        free(mapping);
-    }
+    if (mapping->uses == 0)
+        forget_mapping(mapping);
 }
 
 /* Removes one use of the import at `pointer`. False: no import starts there. `ours` says whether
  * the pointer lies in imported memory. */
-static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours) {
+static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *closing,
+                        bool *ours) {
     pthread_mutex_lock(&all.lock);
-    struct import *import = import_at(pointer);
-    if (import)
-        take_use(import, closing);
-    *ours = import || mapping_around(pointer);
+    struct mapping *mapping = find_mapping_of_block(context, pointer);
+    if (mapping)
+        take_use(mapping, import_at(mapping, pointer), closing);
+    *ours = mapping || mapping_around(pointer);
     pthread_mutex_unlock(&all.lock);
-    return import;
+    return mapping;
 }
 
 /* Lists a mapping again that the driver did not close. If the host has no memory, the mapping stays
@@ -416,7 +383,8 @@ static void put_back(const struct closing *closing) {
     opening.row.pages = mapping->has_pages;
     opening.row.offset = import->start - mapping->base;
     opening.row.size = import->size;
-    note_mapping(&opening, mapping->base, mapping->size);
+    CUdeviceptr pointer;
+    note_mapping(&opening, mapping->base, mapping->size, &pointer);
 }
 
 /* Unmaps after the last use. If a capture forbids that, the driver's call gives the error for any
@@ -436,7 +404,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
     bool ours;
     if (!imports_exist() || (driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context))
         return driver->cuIpcCloseMemHandle(pointer);
-    if (!take_import(pointer, &closing, &ours))
+    if (!take_import(context, pointer, &closing, &ours))
         return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
     CUresult result = closing.closes ? unmap_mapping(driver, &closing.mapping) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
@@ -446,23 +414,34 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
 
 /* ---- looking up ---- */
 
-enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported *imported) {
-    enum bfc_import_answer answer = BFC_IMPORT_FOREIGN;
-    if (!imports_exist())
-        return answer;
-    pthread_mutex_lock(&all.lock);
-    size_t next = bytes_behind(address);
-    const struct import *import = next > 0 ? &all.imports[next - 1] : NULL;
-    if (import && address - import->start < import->size) {
-        const struct mapping *mapping = import->mapping;
-        *imported = (struct bfc_imported){import->start, import->size, import->id,
-                                          mapping->has_pages ? mapping->context : NULL};
-        answer = BFC_IMPORT_OPEN;
-    } else if (mapping_around(address)) {
-        answer = BFC_IMPORT_GONE;
+/* Looks in one mapping; false: the address is not in it. */
+static bool look_into(const struct mapping *mapping, CUdeviceptr address,
+                      struct bfc_pointer *found) {
+    if (address - mapping->base >= mapping->size)
+        return false;
+    const struct import *import = mapping->imports;
+    while (import && address - import->start >= import->size)
+        import = import->next;
+    found->kind = import ? BFC_POINTER_IMPORTED : BFC_POINTER_GONE;
+    if (import) {
+        found->start = import->start;
+        found->size = import->size;
+        found->id = import->id;
+        found->of_pages = mapping->has_pages ? mapping->context : NULL;
     }
+    return true;
+}
+
+bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found) {
+    bool ours = false;
+    if (!imports_exist())
+        return false;
+    pthread_mutex_lock(&all.lock);
+    for (const struct mapping *mapping = all.mappings;
+         mapping && found->kind != BFC_POINTER_IMPORTED; mapping = mapping->next)
+        ours |= look_into(mapping, address, found);
     pthread_mutex_unlock(&all.lock);
-    return answer;
+    return ours;
 }
 
 bool bfc_import_sync_memops(uint64_t id) {
@@ -496,10 +475,10 @@ static bool forget_one(CUcontext context, struct mapping *forgotten) {
 }
 
 /* Regions have ended with the context; pages have not, since they belong to the device. */
-void bfc_imports_context_ended(CUcontext context) {
+void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context) {
     struct mapping mapping;
     while (imports_exist() && forget_one(context, &mapping))
         if (mapping.has_pages)
-            bfc_page_import_drop(bfc_driver(), &(struct bfc_page_import){.base = mapping.base,
-                                                                         .bytes = mapping.size});
+            bfc_page_import_drop(
+                driver, &(struct bfc_page_import){.base = mapping.base, .bytes = mapping.size});
 }

@@ -1,6 +1,6 @@
 /*
- * Blocks of this process that lie in pages and have a token: which pages these are, and their
- * descriptors for other processes.
+ * Blocks of this process that lie in pages and have a token: which pages these are, and the thread
+ * that sends other processes their descriptors (page_server.c).
  *
  * The driver exports each page as a descriptor, which is made when an importer asks for it and
  * closed once it was sent. The pages are pinned until the block is freed and no request is being
@@ -28,10 +28,20 @@ bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena
 void bfc_page_exports_end(const struct bfc_token *token);
 
 /* Answers a request with `reply->count` descriptors in `files`, which the caller closes. False,
- * without a reply: the request was not sealed with a valid token. For the thread of page_server.h.
- */
+ * without a reply: the request was not sealed with a valid token. For the thread. */
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
                              const struct bfc_page_request *request, struct bfc_page_reply *reply,
                              int files[BFC_LOCAL_FILES]);
+
+/*
+ * Starts the thread, unless this process has started it already. An exporter calls this after it
+ * has published a row of the table, and before it gives the row's token to the program. False: the
+ * host has no memory, or allows no thread.
+ *
+ * The thread sleeps on the wakeup of the process's table without an open descriptor, and connects
+ * to importers that listen on sockets in the same folder. An importer that hangs delays the others
+ * by some seconds, and the program not at all.
+ */
+bool bfc_page_server_start(void);
 
 #endif

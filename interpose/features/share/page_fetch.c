@@ -1,5 +1,5 @@
 /* Asks another process for pages. */
-#include "interpose/features/share/page_fetch.h"
+#include "interpose/features/share/page_message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/open_file.h"
 #include "base/shared_folder.h"
-#include "interpose/features/share/wakeup.h"
+#include "interpose/features/share/token_table.h"
 
 enum {
     TIMEOUT_SECONDS = 10, /* to wait for the exporter to connect */
@@ -118,8 +118,4 @@ enum bfc_fetch_answer bfc_page_fetch_next(struct bfc_page_fetch *fetch,
     if (answer == BFC_FETCH_DONE)
         fetch->next += reply->count;
     return answer;
-}
-
-void bfc_page_fetch_end(struct bfc_page_fetch *fetch) {
-    bfc_local_end(&fetch->exporter);
 }

@@ -11,7 +11,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/driver/retry_release.h"
-#include "interpose/features/share/page_fetch.h"
+#include "interpose/features/share/page_message.h"
 
 #define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller pages */
 
@@ -79,7 +79,7 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
         result = import_all(driver, &fetch, &answer, pages);
     if (answer != BFC_FETCH_DONE)
         report_refusal(token, answer);
-    bfc_page_fetch_end(&fetch);
+    bfc_local_end(&fetch.exporter);
     bfc_cancel_restore(cancel);
     errno = before;
     return result;

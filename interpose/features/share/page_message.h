@@ -2,11 +2,9 @@
  * The messages between importer and exporter of a block that lies in pages.
  *
  * The importer listens on a socket in the folder of the exporter's table and wakes the exporter
- * (interpose/features/share/wakeup.h), which connects. Then the importer requests the pages, a
- * batch at a time, and gets their descriptors. Both prove that they know the token's key without
- * sending it. Messages are in the machine's own layout, since both processes run on one machine.
- *
- * No function here calls the system.
+ * (token_table.h), which connects. Then the importer requests the pages, a batch at a time, and
+ * gets their descriptors. Both prove that they know the token's key without sending it. Messages
+ * are in the machine's own layout, since both processes run on one machine.
  */
 #ifndef BFC_INTERPOSE_PAGE_MESSAGE_H
 #define BFC_INTERPOSE_PAGE_MESSAGE_H
@@ -42,5 +40,31 @@ enum { BFC_CALLER_NAME = 128 };
 void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *token);
 void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *token,
                           uint64_t number);
+
+/* ---- the importer's side (page_fetch.c) ---- */
+
+struct bfc_page_fetch {
+    struct bfc_token token;
+    struct bfc_local exporter; /* to be ended with bfc_local_end */
+    uint64_t next;             /* index of the next page to fetch */
+};
+
+enum bfc_fetch_answer {
+    BFC_FETCH_DONE,
+    BFC_FETCH_SILENT,  /* the exporter has ended, or does not answer */
+    BFC_FETCH_STALE,   /* the exporter has freed the block */
+    BFC_FETCH_REFUSED, /* the exporter's driver has not exported the pages */
+    BFC_FETCH_FAILED,  /* no socket or descriptor can be had in this process: errno says why */
+};
+
+/* Waits, for some seconds at most, until the exporter has connected (page_exports.h). Nothing is
+ * left in the shared folder; the socket of an importer that was killed is removed by the exporter.
+ */
+enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
+                                           const struct bfc_token *token);
+
+/* Fetches the next pages: `reply->count` descriptors in `files`, which the caller closes. */
+enum bfc_fetch_answer bfc_page_fetch_next(struct bfc_page_fetch *fetch,
+                                          struct bfc_page_reply *reply, int files[BFC_LOCAL_FILES]);
 
 #endif

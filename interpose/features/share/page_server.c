@@ -1,5 +1,5 @@
 /* Answers importers. */
-#include "interpose/features/share/page_server.h"
+#include "interpose/features/share/page_exports.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,7 @@
 #include "base/clock.h"
 #include "base/open_file.h"
 #include "base/shared_folder.h"
-#include "interpose/features/share/page_exports.h"
-#include "interpose/features/share/wakeup.h"
+#include "interpose/features/share/token_table.h"
 #include "interpose/host/background.h"
 
 enum {

@@ -1,6 +1,6 @@
 /*
  * The table of exported blocks: a file of rows (interpose/features/share/token.h) for each process
- * that exports, after a head that holds a wakeup (interpose/features/share/wakeup.h).
+ * that exports, after a head that holds a wakeup.
  *
  * It lies next to the segment in /dev/shm, mode 0600, under a random name, from the process's first
  * export to its end; files of killed processes are removed by later ones (segment/left_over.h).
@@ -46,5 +46,31 @@ enum bfc_table_answer {
 
 /* Reads the row of any process's token; `row` is set only for BFC_TABLE_FOUND. */
 enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row);
+
+/* ---- the wakeup at the head of a table, by which another process wakes a thread ---- */
+
+/*
+ * The calling process's own wakeup, a futex. Waiting needs no open descriptor, only a mapping of
+ * the head, which this library neither reads nor writes: the word itself is read and written
+ * through the file.
+ */
+struct bfc_wakeup {
+    struct bfc_token table; /* names the table, as bfc_token_table_name does */
+    void *head;             /* mapped until the process ends */
+};
+
+/* Maps the head of this process's table. False, with errno: there is no table, or the host has no
+ * memory. */
+bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
+
+/* Reads the word for bfc_wakeup_await. False: the table is gone. */
+bool bfc_wakeup_read(const struct bfc_wakeup *wakeup, uint32_t *word);
+
+/* Waits until the word differs from `word`; may return earlier. False: the table is damaged. */
+bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word);
+
+/* Wakes the process that made a token. False: that process has no table, or other users could have
+ * written the table. */
+bool bfc_wakeup_signal(const struct bfc_token *token);
 
 #endif

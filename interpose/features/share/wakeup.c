@@ -1,5 +1,5 @@
 /* Wakeups: a futex in a shared file. */
-#include "interpose/features/share/wakeup.h"
+#include "interpose/features/share/token_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interpose/features/share/token_table.h"
 #include "interpose/host/quiet.h"
 
 static void *map_head(int file) {

@@ -420,6 +420,33 @@ static int import_across(const struct other *exporter) {
     return 0;
 }
 
+/* One block opened on both devices, a second one of its region on the first alone. */
+static int import_on_both(const struct other *exporter) {
+    share_handle first = taken(exporter), second = taken(exporter);
+    use_device(0);
+    char *one = opened(first), *two = opened(second);
+    use_device(1);
+    char *again = opened(first);
+    must_be(holds(again, BYTES, 1), "its bytes on the second device");
+    MUST(close_shared(again));
+    use_device(0);
+    must_be(holds(one, BYTES, 1) && holds(two, BYTES, 2), "both blocks' bytes on the first");
+    MUST(close_shared(two));
+    MUST(close_shared(one));
+    must_be(close_shared(one) != 0, "every opening was closed");
+    return 0;
+}
+
+static int run_both(void) {
+    struct other other;
+    if (fork_other(&other))
+        return import_on_both(&other);
+    use_device(0);
+    share_handle handles[] = {shared(filled_block(BYTES, 1)), shared(filled_block(BYTES, 2))};
+    give(&other, handles, sizeof handles);
+    return end_of(&other);
+}
+
 static int run_across(void) {
     struct other other;
     if (fork_other(&other))
@@ -560,6 +587,7 @@ static const struct {
     {"waits", run_waits},
     {"stricter", run_stricter},
     {"across", run_across},
+    {"both", run_both},
     {"context", run_context},
     {"descriptor", run_descriptor},
     {"threads", run_threads},

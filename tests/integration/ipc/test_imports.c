@@ -5,8 +5,9 @@
 
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
-#include "interpose/features/share/imports.h"
+#include "interpose/context/contexts.h"
 #include "interpose/features/share/page_imports.h"
+#include "interpose/features/share/share.h"
 #include "interpose/features/share/token_table.h"
 #include "interpose/reuse/sharing.h"
 
@@ -47,6 +48,14 @@ const struct bfc_driver *bfc_driver_found;
 
 const struct bfc_driver *bfc_driver_find(void) {
     return NULL;
+}
+
+static CUcontext ended; /* a context that has ended by a call that no hook saw */
+
+void bfc_contexts_review(const struct bfc_driver *driver) {
+    if (ended)
+        bfc_imports_context_ended(driver, ended);
+    ended = NULL;
 }
 
 /* Pages, at another address with each import. */
@@ -94,7 +103,7 @@ static CUresult fake_open(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned 
     device.calls++;
     if (device.refusal != CUDA_SUCCESS)
         return device.refusal;
-    if (flags != LAZY || strcmp(handle.reserved, "region") != 0)
+    if (flags != LAZY || !strstr(handle.reserved, "region"))
         return CUDA_ERROR_INVALID_VALUE;
     if (device.opens_once && device.opened > 0)
         return CUDA_ERROR_ALREADY_MAPPED;
@@ -136,15 +145,20 @@ static const struct bfc_driver driver = {
 
 /* ---- */
 
-static CUipcMemHandle token_at(uint64_t offset, uint64_t size, uint64_t region_size) {
+static CUipcMemHandle token_of(const char *region, uint64_t offset, uint64_t size,
+                               uint64_t region_size) {
     static uint64_t generation;
-    struct bfc_row row = {
-        .handle = "region", .offset = offset, .size = size, .region_size = region_size};
+    struct bfc_row row = {.offset = offset, .size = size, .region_size = region_size};
+    strcpy((char *)row.handle, region);
     struct bfc_token token = {.generation = ++generation};
     CUipcMemHandle handle;
     cr_assert(bfc_token_table_publish(&token, &row));
     memcpy(&handle, &token, sizeof handle);
     return handle;
+}
+
+static CUipcMemHandle token_at(uint64_t offset, uint64_t size, uint64_t region_size) {
+    return token_of("region", offset, size, region_size);
 }
 
 static CUresult open_token(CUipcMemHandle handle, CUdeviceptr *pointer) {
@@ -159,6 +173,12 @@ static CUdeviceptr opened(CUipcMemHandle handle) {
 
 static CUresult closed(CUdeviceptr pointer) {
     return bfc_import_close(&driver, pointer);
+}
+
+static enum bfc_pointer_kind find(CUdeviceptr address, struct bfc_pointer *found) {
+    *found = (struct bfc_pointer){.kind = BFC_POINTER_FOREIGN};
+    cr_assert_eq(bfc_imports_find(address, found), found->kind != BFC_POINTER_FOREIGN);
+    return found->kind;
 }
 
 static void begin(void) {
@@ -216,67 +236,97 @@ Test(imports, a_region_smaller_than_its_table_says_is_closed_again) {
 
 Test(imports, a_refused_open_leaves_nothing) {
     CUdeviceptr pointer = 0;
-    struct bfc_imported imported;
+    struct bfc_pointer imported;
     device.refusal = CUDA_ERROR_MAP_FAILED;
     cr_assert_eq(open_token(token_at(512, 1000, REGION), &pointer), CUDA_ERROR_MAP_FAILED);
     cr_assert_eq(pointer, 0);
-    cr_assert_eq(bfc_imports_find(BASE + 512, &imported), BFC_IMPORT_FOREIGN);
+    cr_assert_eq(find(BASE + 512, &imported), BFC_POINTER_FOREIGN);
 }
 
 Test(imports, a_refused_close_leaves_it_open) {
-    struct bfc_imported before, imported;
+    struct bfc_pointer before, imported;
     CUdeviceptr pointer = opened(token_at(512, 1000, REGION));
-    bfc_imports_find(pointer, &before);
+    find(pointer, &before);
     device.refusal = CUDA_ERROR_ILLEGAL_ADDRESS;
     cr_assert_eq(closed(pointer), CUDA_ERROR_ILLEGAL_ADDRESS);
-    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(find(pointer, &imported), BFC_POINTER_IMPORTED);
     cr_assert_eq(imported.size, 1000);
     device.refusal = CUDA_SUCCESS;
     cr_assert_eq(closed(pointer), CUDA_SUCCESS);
     cr_assert_eq(device.opened, 0);
-    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_FOREIGN);
+    cr_assert_eq(find(pointer, &imported), BFC_POINTER_FOREIGN);
 }
 
 Test(imports, only_what_was_opened_is_found_and_closed) {
-    struct bfc_imported first, second, other;
+    struct bfc_pointer first, second, other;
     CUdeviceptr a = opened(token_at(512, 1000, REGION)), b = opened(token_at(2048, 10, REGION));
-    cr_assert_eq(bfc_imports_find(a + 999, &first), BFC_IMPORT_OPEN);
-    cr_assert_eq(bfc_imports_find(b, &second), BFC_IMPORT_OPEN);
+    cr_assert_eq(find(a + 999, &first), BFC_POINTER_IMPORTED);
+    cr_assert_eq(find(b, &second), BFC_POINTER_IMPORTED);
     cr_assert_neq(first.id, second.id);
     cr_assert_eq(first.start, a);
-    cr_assert_eq(bfc_imports_find(a + 1000, &other), BFC_IMPORT_GONE);
-    cr_assert_eq(bfc_imports_find(BASE, &other), BFC_IMPORT_GONE);
-    cr_assert_eq(bfc_imports_find(BASE + REGION, &other), BFC_IMPORT_FOREIGN);
+    cr_assert_eq(find(a + 1000, &other), BFC_POINTER_GONE);
+    cr_assert_eq(find(BASE, &other), BFC_POINTER_GONE);
+    cr_assert_eq(find(BASE + REGION, &other), BFC_POINTER_FOREIGN);
     cr_assert_neq(closed(BASE), CUDA_SUCCESS);
     cr_assert_neq(closed(a + 1), CUDA_SUCCESS);
     cr_assert_eq(device.opened, 1);
 }
 
 Test(imports, go_with_their_context) {
-    struct bfc_imported imported;
+    struct bfc_pointer imported;
     CUdeviceptr pointer = opened(token_at(512, 1000, REGION));
-    bfc_imports_context_ended((CUcontext)0x2000);
-    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
-    bfc_imports_context_ended(current);
-    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_FOREIGN);
+    bfc_imports_context_ended(&driver, (CUcontext)0x2000);
+    cr_assert_eq(find(pointer, &imported), BFC_POINTER_IMPORTED);
+    bfc_imports_context_ended(&driver, current);
+    cr_assert_eq(find(pointer, &imported), BFC_POINTER_FOREIGN);
 }
 
 Test(imports, what_a_context_took_along_unseen_gives_way) {
-    struct bfc_imported imported;
+    struct bfc_pointer imported;
     opened(token_at(512, 1000, REGION));
     device.opened = 0;
+    ended = current;
     current = (CUcontext)0x2000;
     CUdeviceptr pointer = opened(token_at(256, 1024, REGION));
-    cr_assert_eq(bfc_imports_find(BASE + 600, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(find(BASE + 600, &imported), BFC_POINTER_IMPORTED);
     cr_assert_eq(imported.start, pointer);
     cr_assert_eq(closed(pointer), CUDA_SUCCESS);
-    cr_assert_eq(bfc_imports_find(BASE + 600, &imported), BFC_IMPORT_FOREIGN);
+    cr_assert_eq(find(BASE + 600, &imported), BFC_POINTER_FOREIGN);
+}
+
+/* The driver may map the region at one address in both. */
+Test(imports, two_contexts_open_a_region_each_for_itself) {
+    struct bfc_pointer found;
+    CUipcMemHandle token = token_at(512, 1000, REGION);
+    CUdeviceptr both = opened(token), other = opened(token_at(4096, 100, REGION));
+    current = (CUcontext)0x2000;
+    cr_assert_eq(opened(token), both);
+    cr_assert_eq(device.opened, 2);
+    cr_assert_eq(find(other, &found), BFC_POINTER_IMPORTED);
+    cr_assert_eq(closed(both), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 1);
+    cr_assert_eq(find(both, &found), BFC_POINTER_IMPORTED);
+    current = (CUcontext)0x1000;
+    cr_assert_eq(closed(other), CUDA_SUCCESS);
+    cr_assert_eq(closed(both), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+    cr_assert_eq(find(both, &found), BFC_POINTER_FOREIGN);
+}
+
+Test(imports, what_lies_where_another_region_was_gives_way) {
+    struct bfc_pointer found;
+    opened(token_at(512, 1000, REGION));
+    device.size = REGION / 2;
+    CUipcMemHandle token = token_of("other region", 4096, 100, REGION / 2);
+    CUdeviceptr pointer = opened(token);
+    cr_assert_eq(find(pointer, &found), BFC_POINTER_IMPORTED);
+    cr_assert_eq(find(BASE + 512, &found), BFC_POINTER_GONE);
 }
 
 Test(imports, sync_memops_is_a_blocks_own) {
-    struct bfc_imported a, b;
-    bfc_imports_find(opened(token_at(512, 1000, REGION)), &a);
-    bfc_imports_find(opened(token_at(2048, 10, REGION)), &b);
+    struct bfc_pointer a, b;
+    find(opened(token_at(512, 1000, REGION)), &a);
+    find(opened(token_at(2048, 10, REGION)), &b);
     bfc_import_set_sync_memops(a.id, true);
     cr_assert(bfc_import_sync_memops(a.id));
     cr_assert_not(bfc_import_sync_memops(b.id));
@@ -346,13 +396,13 @@ Test(imports, pages_of_two_blocks_are_mapped_apart) {
 }
 
 Test(imports, pages_are_told_by_the_context_that_opened_them) {
-    struct bfc_imported imported;
+    struct bfc_pointer imported;
     CUdeviceptr pointer = opened(foreign_token(512));
-    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(find(pointer, &imported), BFC_POINTER_IMPORTED);
     cr_assert_eq(imported.of_pages, current);
     cr_assert_eq(imported.size, 100);
     opened(token_at(512, 1000, REGION));
-    cr_assert_eq(bfc_imports_find(BASE + 512, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(find(BASE + 512, &imported), BFC_POINTER_IMPORTED);
     cr_assert_null(imported.of_pages);
 }
 
@@ -360,7 +410,7 @@ Test(imports, pages_go_with_their_context) {
     CUipcMemHandle token = foreign_token(512);
     CUdeviceptr pointer = opened(token);
     opened(token);
-    bfc_imports_context_ended(current);
+    bfc_imports_context_ended(&driver, current);
     cr_assert_eq(pages.mapped, 0);
     cr_assert_neq(closed(pointer), CUDA_SUCCESS);
 }

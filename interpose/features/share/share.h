@@ -1,0 +1,47 @@
+/*
+ * What the feature does for struct bfc_feature: exports of pooled blocks, and blocks of other
+ * processes' pools that this process has opened.
+ *
+ * An export is a token (token.h), valid until the block is freed. Pages have no handle that could
+ * be exported, so importers ask for their descriptors (page_exports.h).
+ *
+ * The driver maps whole regions. Blocks of one region share its mapping, and the driver is called
+ * again only for a block that is open already (old drivers refuse that, new ones count). A close
+ * names the pointer that opening returned; the driver unmaps the region after the last close. A
+ * block in pages has a mapping of its own (page_imports.h), which is opened again without the
+ * driver.
+ *
+ * The functions that open and close have the signature and results of the driver's. Thread-safe; no
+ * lock is held across a driver call.
+ */
+#ifndef BFC_INTERPOSE_SHARE_H
+#define BFC_INTERPOSE_SHARE_H
+
+#include "interpose/pointers/pointer_lookup.h"
+
+/* Exports a block; `handle` is written on success only. Errors: the driver's, or
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult bfc_export_token(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                          const struct bfc_pointer *span);
+
+/* Withdraws the token of a block that was freed. */
+void bfc_export_token_ended(const CUipcMemHandle *handle);
+
+CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                         CUipcMemHandle handle, unsigned flags,
+                         CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned));
+CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer);
+
+/* Describes what lies at an address in imported memory: a block that is open, or none
+ * (BFC_POINTER_GONE). False: no memory was imported there, and `found` stays BFC_POINTER_FOREIGN,
+ * as the caller has set it. */
+bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
+
+/* The value of CU_POINTER_ATTRIBUTE_SYNC_MEMOPS that the program set for an imported block. */
+bool bfc_import_sync_memops(uint64_t id);
+void bfc_import_set_sync_memops(uint64_t id, bool on);
+
+/* Forgets the mappings of a context that has ended. */
+void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context);
+
+#endif
