@@ -260,7 +260,8 @@ static void look_at_queue(struct wait *wait) {
 
 /* Bytes that the device lacks for the allocation. */
 static uint64_t device_lacks(const struct wait *wait) {
-    return bfc_subtract_saturating(bfc_in_driver_pages(wait->call->bytes), wait->free_bytes);
+    return bfc_subtract_saturating(bfc_in_driver_pages(bfc_call_lacks(wait->call)),
+                                   wait->free_bytes);
 }
 
 /* Whether what all jobs and this process cache suffices without any further free of a program. */
@@ -272,13 +273,22 @@ static bool cached_suffices(const struct wait *wait) {
     return lacks <= cached;
 }
 
-static bool others_gave(const struct wait *wait) {
+/* Bytes to ask for: free pages of the pool may make up for all that it lacks, but not fit. */
+static uint64_t wanted_bytes(const struct bfc_call *call) {
+    uint64_t lacks = bfc_call_lacks(call);
+    return lacks ? lacks : call->bytes;
+}
+
+static bool siblings_gave(const struct wait *wait) {
+    return bfc_give_back_for_sibling(wait->call->arena, wanted_bytes(wait->call));
+}
+
+static bool jobs_gave(const struct wait *wait) {
     const struct bfc_process *process = bfc_process_if_made();
-    struct bfc_call *call = wait->call;
     bool asks =
         process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
-    return bfc_give_back_for_sibling(call->arena, call->bytes) ||
-           (asks && cached_suffices(wait) && bfc_yield_ask(call->arena, call->bytes));
+    return asks && cached_suffices(wait) &&
+           bfc_yield_ask(wait->call->arena, wanted_bytes(wait->call));
 }
 
 /* Whether other threads of this process have freed enough in one piece: then the call is served
@@ -289,7 +299,8 @@ static bool own_pool_has_it(const struct bfc_call *call) {
     return stats.largest_free >= call->bytes && stats.ready >= call->bytes;
 }
 
-/* Whether this process caches enough, in several regions that would go back to the driver first. */
+/* Whether this process caches enough, in several regions that go back to the driver first: the
+ * pool's own by themselves, those of the other pools by siblings_gave. */
 static bool own_cache_suffices(const struct wait *wait) {
     return device_lacks(wait) <= describe_ourselves(wait).cached;
 }
@@ -298,7 +309,7 @@ static bool try_again(const struct wait *wait) {
     struct bfc_call *call = wait->call;
     bool may_help = own_pool_has_it(call);
     if (wait->turn.is_next && !limit_is_in_the_way(wait))
-        may_help = may_help || own_cache_suffices(wait) || others_gave(wait);
+        may_help = may_help || siblings_gave(wait) || own_cache_suffices(wait) || jobs_gave(wait);
     if (!may_help)
         return false;
     call->is_first = true;
@@ -455,7 +466,7 @@ static bool wait_in_queue(struct wait *wait) {
         uint64_t now = bfc_kernel_now_ns();
         if (call->status != BFC_OUT_OF_MEMORY)
             return false;
-        bool stuck = was_stuck && wait->turn.is_stuck && !others_gave(wait);
+        bool stuck = was_stuck && wait->turn.is_stuck && !siblings_gave(wait) && !jobs_gave(wait);
         call->waited = stuck ? BFC_WAIT_STUCK : BFC_WAIT_TIME;
         if (stuck || now >= wait->until_ns)
             return false;

@@ -297,6 +297,29 @@ class LastResort(JobsTest):
         self.until_it_waits_no_longer(job)
         self.assertEqual(job.pool()["in_use"], 110 << 20)
 
+    def test_what_other_threads_free_in_another_context_serves_it(self):
+        """Whether the policy takes what is wanted, or a region of 20 MiB for 5 MiB."""
+        for mib, held, policy in (60, 110, "bfc"), (12, 5, "pytorch"):
+            with self.subTest(policy=policy):
+                holder = self.holder(100 if policy == "bfc" else 230)
+                job = self.start("context", "alloc", mib, "alloc", mib, "beside", held, "wait", "free", "free", "wait",
+                                 BFC_WAIT="3600", BFC_POLICY=policy)
+                self.assertEqual(job.until_ready(), ["0", "0"])
+                job.until_waiting_on(0)
+                job.go_on()
+                self.assertEqual(job.until_ready(), [])
+                self.until_used(job, held)
+                job.end()
+                holder.end()
+
+    def until_used(self, job, mib):
+        """The contexts of a job use so much in all."""
+        for _ in range(3000):
+            if sum(pool["in_use"] for pool in job.shown()["pools"]) == mib << 20:
+                return
+            time.sleep(0.01)
+        raise AssertionError("it is not served: " + job.said())
+
     def test_what_other_threads_free_below_its_own_limit_serves_it(self):
         """It has come to BFC_LIMIT while it waited, and goes back below it."""
         holder = self.holder(160)
