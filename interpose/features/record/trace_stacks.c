@@ -1,4 +1,5 @@
-#include "interpose/features/record/trace_stacks.h"
+/* The call stacks of a trace. */
+#include "interpose/features/record/record.h"
 
 #include <string.h>
 

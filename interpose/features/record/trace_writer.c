@@ -6,7 +6,7 @@
  * Blocks are compressed by the system's libzstd, which is opened when a recording begins, because
  * this library links nothing but libc. Where libzstd is not installed, blocks are not compressed.
  */
-#include "interpose/features/record/trace_writer.h"
+#include "interpose/features/record/record.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,9 +24,9 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/open_file.h"
+#include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/config/program.h"
-#include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
 #include "interpose/host/scratch.h"
@@ -392,11 +392,14 @@ static void begin_trace(const char *wanted) {
 
 static bool is_recording(void) {
     static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->options.record[0])
+        return false;
     if (UNLIKELY(bfc_load_acquire(&recording) == NOT_BEGUN || !slots)) {
         int reason = errno, cancel = bfc_cancel_disable();
         pthread_mutex_lock(&beginning);
         if (recording == NOT_BEGUN)
-            begin_trace(bfc_process()->options.record);
+            begin_trace(process->options.record);
         pthread_mutex_unlock(&beginning);
         bfc_cancel_restore(cancel);
         errno = reason;
@@ -496,14 +499,19 @@ static bool put_stack(CUdeviceptr pointer, uint64_t number) {
                                   .stream = stack.site});
 }
 
-void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host) {
+static uint16_t memory_of(CUdeviceptr pointer) {
+    const struct bfc_arena *arena = bfc_arena_of(pointer);
+    return arena && bfc_arena_is_host(arena) ? BFC_TRACE_HOST_MEMORY : BFC_TRACE_DEVICE_MEMORY;
+}
+
+void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes) {
     if (!is_recording())
         return;
     struct bfc_trace_record record = {
         .op = BFC_TRACE_ALLOCATE,
         .bytes = bytes,
         .device = current_device(),
-        .memory = host ? BFC_TRACE_HOST_MEMORY : BFC_TRACE_DEVICE_MEMORY,
+        .memory = memory_of(pointer),
     };
     pool_lock(&lock);
     record.serial = ++serial;

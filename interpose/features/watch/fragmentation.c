@@ -1,4 +1,4 @@
-#include "interpose/features/watch/fragmentation.h"
+#include "interpose/features/watch/watch.h"
 
 #include "base/atomic.h"
 #include "base/numbers.h"

@@ -1,4 +1,4 @@
-#include "interpose/features/watch/helper.h"
+#include "interpose/features/watch/watch.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -9,7 +9,6 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "interpose/features/watch/occupancy.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"

@@ -1,4 +1,4 @@
-#include "interpose/features/watch/occupancy.h"
+#include "interpose/features/watch/watch.h"
 
 #include <string.h>
 
@@ -7,7 +7,6 @@
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/region_map.h"
-#include "interpose/features/watch/fragmentation.h"
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 

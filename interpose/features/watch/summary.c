@@ -1,4 +1,4 @@
-#include "interpose/features/watch/summary.h"
+#include "interpose/features/watch/watch.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -9,7 +9,6 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
-#include "interpose/features/watch/fragmentation.h"
 #include "interpose/stats/published_segment.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"

@@ -1,6 +1,5 @@
 /* The feature `watch`: the helper thread, which answers readers, and the summary at exit. */
-#include "interpose/features/watch/helper.h"
-#include "interpose/features/watch/summary.h"
+#include "interpose/features/watch/watch.h"
 #include "interpose/table/feature.h"
 
 static void wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,

@@ -2,9 +2,7 @@
 #ifndef BFC_INTERPOSE_BLOCKS_H
 #define BFC_INTERPOSE_BLOCKS_H
 
-#include <stddef.h>
-
-#include "layout/who.h"
+#include "interpose/features/who/sites.h"
 
 enum { BFC_LISTED_REGIONS = 1 << 14, BFC_LISTED_BLOCKS = 1 << 20, BFC_MARKS = 1 << 18 };
 
@@ -25,5 +23,10 @@ struct bfc_blocks {
  * left out.
  */
 void bfc_blocks_list(struct bfc_blocks *list);
+
+/* Writes the tables of sites, and of blocks unless `blocks` is NULL, into the shared folder. The
+ * caller sets the header's fields about samples and the executable; this sets the others. */
+void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header,
+                        const struct bfc_blocks *blocks);
 
 #endif

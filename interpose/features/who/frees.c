@@ -2,7 +2,7 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/features/who/samples.h"
-#include "interpose/features/who/take_stack.h"
+#include "interpose/features/who/sites.h"
 
 enum { FREES = 8192, REFUSED = 64 };
 

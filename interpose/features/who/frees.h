@@ -1,10 +1,11 @@
-/* Invalid frees, with the stack of an earlier free of the same address (BFC_SUMMARY=leaks).
- * Thread-safe. */
+/* Blocks that a process never freed, and its invalid frees, with the stack of an earlier free of
+ * the same address (BFC_SUMMARY=leaks). Thread-safe. */
 #ifndef BFC_INTERPOSE_WHO_FREES_H
 #define BFC_INTERPOSE_WHO_FREES_H
 
 #include <cuda.h>
 
+#include "interpose/config/process.h"
 #include "interpose/features/who/sites.h"
 
 /* Notes the call stack of a free that succeeded. */
@@ -29,5 +30,10 @@ struct bfc_refused_free {
 /* Sets `refused` to the list of invalid frees, one for each pair of address and site, and returns
  * its length. The list is bounded and keeps the earliest. To be called under bfc_who_lock. */
 size_t bfc_who_refused_frees(const struct bfc_refused_free **refused);
+
+/* To be called when the process exits, by one thread. Does nothing unless BFC_SUMMARY=leaks; else
+ * writes the list to standard error, and makes BFC_LEAK_EXIT the exit status if any block is still
+ * in use. */
+void bfc_leaks_at_exit(const struct bfc_process *process);
 
 #endif

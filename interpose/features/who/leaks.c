@@ -1,4 +1,4 @@
-#include "interpose/features/who/leaks.h"
+#include "interpose/features/who/frees.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,9 +10,8 @@
 #include "base/file_name.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
-#include "interpose/features/who/frees.h"
 #include "interpose/features/who/samples.h"
-#include "interpose/features/who/take_stack.h"
+#include "interpose/features/who/sites.h"
 #include "interpose/host/c_library.h"
 
 enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };

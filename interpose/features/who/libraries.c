@@ -1,11 +1,10 @@
-#include "interpose/features/who/libraries.h"
+#include "interpose/features/who/samples.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "interpose/config/options.h"
-#include "interpose/features/who/samples.h"
-#include "interpose/features/who/take_stack.h"
+#include "interpose/features/who/sites.h"
 
 /* Libraries beyond this number are left out. The number is small because the array of libraries
  * lies on the program's stack, which may be small. */

@@ -1,10 +1,17 @@
-#include "interpose/features/who/nvtx.h"
-
+/*
+ * NVTX ranges as tags (BFC_TAGS=nvtx). NVTX loads the library that NVTX_INJECTION64_PATH names, its
+ * injection; ours calls the injection that was set before it (the next one). NVTX is header-only:
+ * each library of a program has its own copy, and each copy initializes the injection.
+ *
+ * The declarations follow NVTX 3 (nvtxDetail/nvtxTypes.h of the CUDA toolkit).
+ */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "base/atomic.h"
 #include "interpose/features/who/tags.h"
@@ -15,7 +22,20 @@
 #define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH" /* the injection that was set before ours */
 
 typedef void function(void);
-typedef struct bfc_nvtx_attributes attributes;
+typedef const void *get_table_function(uint32_t id);
+
+typedef struct attributes {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t color_kind;
+    uint32_t color;
+    int32_t payload_kind, zero;
+    uint64_t payload;
+    int32_t message_kind; /* enum message */
+    const void *message;
+} attributes;
+
+enum message { BYTES = 1, WIDE, REGISTERED };
 
 /* ---- names ---- */
 
@@ -72,10 +92,10 @@ static uint32_t name_of_string(const void *handle) {
 
 static uint32_t name_of(const attributes *event) {
     int kind = event && event->size >= sizeof *event ? event->message_kind : 0;
-    uint32_t name = kind == BFC_NVTX_BYTES        ? bfc_tags_name(event->message)
-                    : kind == BFC_NVTX_WIDE       ? name_of_wide(event->message)
-                    : kind == BFC_NVTX_REGISTERED ? name_of_string(event->message)
-                                                  : 0;
+    uint32_t name = kind == BYTES        ? bfc_tags_name(event->message)
+                    : kind == WIDE       ? name_of_wide(event->message)
+                    : kind == REGISTERED ? name_of_string(event->message)
+                                         : 0;
     return name ? name : bfc_tags_name("(range)");
 }
 
@@ -260,15 +280,19 @@ static void take_places(const struct tables *tables, function *const *before, bo
     }
 }
 
+/* Each copy of NVTX calls this once. Returns 1, or 0 if it failed: then NVTX makes no more calls.
+ * Thread-safe. */
+int InitializeInjectionNvtx2(get_table_function *get_table);
+
 static const char *own_path(void) {
     const struct link_map *object = bfc_object_of(__extension__(void *) own_path);
     return object ? object->l_name : "";
 }
 
 /* Initializes the next injection. True if there is none. */
-static bool begin_next(bfc_nvtx_get_table *get_table) {
+static bool begin_next(get_table_function *get_table) {
     const char *path = getenv(NEXT_VARIABLE);
-    int (*initialize)(bfc_nvtx_get_table *);
+    int (*initialize)(get_table_function *);
     if (!path || !*path)
         return true;
     void *library = bfc_real_dlopen(path, RTLD_LAZY);
@@ -281,7 +305,7 @@ static bool wants_ranges(void) {
     return wanted && strcmp(wanted, "nvtx") == 0;
 }
 
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(bfc_nvtx_get_table *get_table) {
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_table_function *get_table) {
     enum { CALLBACKS = 1 };
     static bool begun;
     const struct tables *tables = get_table ? get_table(CALLBACKS) : NULL;

@@ -10,8 +10,8 @@
  * the distance, each block is a sample; else a block is one with the probability least size /
  * distance.
  *
- * The distance depends on earlier blocks alone, so that weighted estimates are unbiased
- * (poisson.h). No clock is read here: the caller passes the time. Not thread-safe.
+ * The distance depends on earlier blocks alone, so that weighted estimates are unbiased. No clock
+ * is read here: the caller passes the time. Not thread-safe.
  */
 #ifndef BFC_INTERPOSE_PACE_H
 #define BFC_INTERPOSE_PACE_H
@@ -44,5 +44,19 @@ struct bfc_pace {
  */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random);
+
+/*
+ * Poisson sampling: each unit, a byte or a block, is a sample with the same small probability; an
+ * item of several units is sampled if any of them is. A sampled item stands for 1 / (its
+ * probability) items of its size, so that sums over samples are unbiased (Horvitz and Thompson,
+ * 1952). Uses no mathematics library, which this library does not link.
+ */
+
+/* Returns the units to the next sample: exponential with the mean `interval`, at most 2^60. `state`
+ * is the random generator's, never 0, and changes. */
+uint64_t bfc_poisson_next(uint64_t *state, uint64_t interval);
+
+/* Returns how many items a sampled one of `bytes` units stands for, 1 or more. */
+double bfc_poisson_weight(uint64_t bytes, uint64_t interval);
 
 #endif

@@ -33,4 +33,18 @@ uint32_t bfc_who_site_of(uint64_t id);
  */
 void bfc_who_write(bool blocks);
 
+/* ---- which libraries hold the memory in use (libraries.c) ---- */
+
+struct bfc_who_library {
+    const char *path; /* path of the innermost object in the call stack that is not CUDA's; "":
+                         the executable */
+    /* Bytes in use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the
+     * bytes in use are shared out in proportion to the samples. */
+    double bytes;
+};
+
+/* Lists at most `most` libraries, largest first, and returns how many; 0 without samples. Takes
+ * time in proportion to samples and sites. */
+size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most);
+
 #endif

@@ -66,4 +66,12 @@ uint32_t bfc_sites_executable(void);
 /* Returns the stack's site, after adding it if it is new; 0 if there is no room. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
 
+/* Takes the calling thread's stack, native and Python. To be called without the lock, once
+ * bfc_sites_begin has succeeded. */
+void bfc_who_take_stack(struct bfc_stack *stack);
+
+/* Returns the stack's site, as bfc_sites_find does, and leaves the lock held, which the caller does
+ * not hold before. */
+uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
+
 #endif

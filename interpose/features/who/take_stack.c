@@ -1,4 +1,4 @@
-#include "interpose/features/who/take_stack.h"
+#include "interpose/features/who/sites.h"
 
 #include "interpose/features/who/stacks/python.h"
 #include "interpose/features/who/stacks/walk.h"

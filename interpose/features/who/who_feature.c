@@ -6,8 +6,6 @@
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
 #include "interpose/features/who/frees.h"
-#include "interpose/features/who/leaks.h"
-#include "interpose/features/who/libraries.h"
 #include "interpose/features/who/samples.h"
 #include "interpose/table/feature.h"
 

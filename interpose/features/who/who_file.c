@@ -1,4 +1,4 @@
-#include "interpose/features/who/who_file.h"
+#include "interpose/features/who/blocks.h"
 
 #include <unistd.h>
 

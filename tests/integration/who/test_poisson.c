@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "interpose/features/who/poisson.h"
+#include "interpose/features/who/pace.h"
 
 enum { DRAWS = 1000000, STREAMS = 400 };
 #define INTERVAL 524288
