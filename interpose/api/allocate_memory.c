@@ -5,7 +5,6 @@
  */
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "interpose/api/checked.h"
 #include "interpose/api/forward_allocation.h"
 #include "interpose/api/group.h"
 #include "interpose/api/memory.h"
@@ -19,13 +18,30 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
+/* In the checked build (-DBFC_CHECKED) the pool is checked after every call, and a fault ends the
+ * process. */
+#ifdef BFC_CHECKED
+#include <stdio.h>
+#include <stdlib.h>
+#define BFC_CHECK_POOL(pool)                                                                       \
+    do {                                                                                           \
+        const char *fault_ = bfc_pool_check(pool);                                                 \
+        if (fault_) {                                                                              \
+            fprintf(stderr, "bfcpreload: pool check: %s\n", fault_);                               \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+#else
+#define BFC_CHECK_POOL(pool) ((void)0)
+#endif
+
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes);
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason);
 static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                      CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
-                                      CUresult error, uint64_t start);
+                                      CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
+                                      enum bfc_status status, CUresult error, uint64_t start);
 
 /* Notes an allocation that the arena served, before the program has its address. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
@@ -48,7 +64,8 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
-        return look_further(driver, arena, pointer, bytes, status, (CUresult)block.error, start);
+        return look_further(driver, arena, pointer, bytes, BFC_REUSE_ANY, status,
+                            (CUresult)block.error, start);
     *pointer = block.start;
     note_allocation(arena, block.start, bytes, start);
     return CUDA_SUCCESS;
@@ -130,8 +147,6 @@ static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
     return result;
 }
 
-static CUresult serve_from_resorts(struct bfc_call *call, uint64_t start);
-
 static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr *pointer, size_t bytes,
                                           enum bfc_reuse_how how) {
@@ -147,11 +162,9 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, &outcome);
     BFC_CHECK_POOL(arena->pool);
-    if (outcome.status != BFC_OK) {
-        struct bfc_call call =
-            bfc_call_of(driver, arena, bytes, how, pointer, outcome.status, outcome.error);
-        return serve_from_resorts(&call, start);
-    }
+    if (outcome.status != BFC_OK)
+        return look_further(driver, arena, pointer, bytes, how, outcome.status, outcome.error,
+                            start);
     if (result == CUDA_SUCCESS) {
         *pointer = outcome.pointer;
         note_allocation(arena, outcome.pointer, bytes, start);
@@ -232,17 +245,13 @@ static CUresult answer_failure(const struct bfc_call *call) {
     return call->error;
 }
 
-static CUresult serve_from_resorts(struct bfc_call *call, uint64_t start) {
-    CUresult result = bfc_last_resort(call);
-    if (call->status != BFC_OK)
-        result = answer_failure(call);
-    return conclude_allocation(call, result, start);
-}
-
 /* Serves an allocation that the pool could not serve: `status` and `error` are what it answered. */
 static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                      CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
-                                      CUresult error, uint64_t start) {
-    struct bfc_call call = bfc_call_of(driver, arena, bytes, BFC_REUSE_ANY, pointer, status, error);
-    return serve_from_resorts(&call, start);
+                                      CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
+                                      enum bfc_status status, CUresult error, uint64_t start) {
+    struct bfc_call call = bfc_call_of(driver, arena, bytes, how, pointer, status, error);
+    CUresult result = bfc_last_resort(&call);
+    if (call.status != BFC_OK)
+        result = answer_failure(&call);
+    return conclude_allocation(&call, result, start);
 }

@@ -77,7 +77,8 @@ static bool comes_before_us(const void *caller) {
  * a caller which got ours would make the two call each other without end.
  */
 static bool forwards_for_us(const void *caller) {
-    return bfc_object_exports(bfc_object_of(caller), "dlsym") && !comes_before_us(caller);
+    const struct link_map *object = bfc_object_of(caller);
+    return object && bfc_object_function(object, "dlsym", NULL) && !comes_before_us(caller);
 }
 
 /*
@@ -95,31 +96,17 @@ static void *resolve_dlsym(void *handle, const char *version, const void *caller
 
 /* ---- a runtime's calls ---- */
 
-/* Returns the index of the runtime's call with this name; BFC_RUNTIME_CALL_COUNT: there is none. */
-static enum bfc_runtime_call runtime_call_of(const char *name) {
-    int call = 0;
-    while (call < BFC_RUNTIME_CALL_COUNT && strcmp(bfc_runtime_names[call], name) != 0)
-        call++;
-    return (enum bfc_runtime_call)call;
-}
-
-static enum bfc_runtime_version runtime_version_of(const char *version) {
-    int v = 0;
-    while (v < BFC_RUNTIME_VERSIONS && strcmp(bfc_runtime_versions[v], version) != 0)
-        v++;
-    return (enum bfc_runtime_version)v;
+/* Returns the index of a name, or `count`. */
+static unsigned index_of(const char *name, const char names[][16], unsigned count) {
+    unsigned i = 0;
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    return i;
 }
 
 static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
     bfc_routes_note(bfc_runtime_names[call], BFC_ROUTE_DLSYM);
     return bfc_runtime_entry(version, call);
-}
-
-/* Returns our entry if `real` is a function of the only loaded runtime, else `real` itself. */
-static void *replace_symbol(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
-                            enum bfc_runtime_call call, void *real) {
-    bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
-    return ours ? give_entry(version, call) : real;
 }
 
 /* A look-up without a version does not find our exports, so what it finds is a runtime's own. */
@@ -161,7 +148,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
 #undef ROW
     };
     struct bfc_runtimes runtimes;
-    enum bfc_runtime_version v = runtime_version_of(*version);
+    enum bfc_runtime_version v = index_of(*version, bfc_runtime_versions, BFC_RUNTIME_VERSIONS);
     if (v == BFC_RUNTIME_VERSIONS || (handle == RTLD_NEXT && !comes_before_us(caller)))
         return NULL;
     bfc_runtimes_find(&runtimes);
@@ -172,8 +159,10 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
         found = find_natively(handle, *name, *version, caller);
     else if (!found)
         return NULL;
+    if (found && found == runtimes.of[v].calls[call] && bfc_runtimes_sole(&runtimes, v))
+        return give_entry(v, call);
     if (found)
-        return replace_symbol(&runtimes, v, call, found);
+        return found;
     *name = missing[v][call];
     *version = NULL;
     return NULL;
@@ -228,7 +217,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
         return resolve_dlsym(handle, *version, caller, own_dlsym);
     if (strcmp(*name, "cuGetExportTable") == 0) /* CUPTI looks it up once a profiler uses CUPTI */
         bfc_runtime_watched();
-    enum bfc_runtime_call call = runtime_call_of(*name);
+    enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);
     if (call == BFC_RUNTIME_CALL_COUNT)
         return is_driver_name(*name) ? resolve_driver(handle, *name, caller) : NULL;
     if (!*version && patches_code(caller))

@@ -17,12 +17,6 @@
 /* The values of cudaError_t that are used here. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
-struct calls {
-#define FIELD(name, parameters) int(*name) parameters;
-    BFC_RUNTIME_CALLS(FIELD)
-#undef FIELD
-};
-
 unsigned long bfc_loads = 1;
 
 /*
@@ -192,24 +186,20 @@ static inline int learn_from(enum bfc_runtime_version version, int result) {
 
 static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **pointer, size_t bytes,
                                    const void *caller) {
-    struct calls runtime;
-    *(void **)&runtime.cudaMalloc = find_real(version, BFC_CALL_cudaMalloc, caller);
-    if (!runtime.cudaMalloc)
-        return INITIALIZATION_ERROR;
+    int (*real)(void **, size_t);
+    *(void **)&real = find_real(version, BFC_CALL_cudaMalloc, caller);
     uint64_t before = bfc_program_caller_set((uint64_t)caller);
-    int result = runtime.cudaMalloc(pointer, bytes);
+    int result = real ? real(pointer, bytes) : INITIALIZATION_ERROR;
     bfc_program_caller_set(before);
     return learn_from(version, result);
 }
 
 static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer,
                                  const void *caller) {
-    struct calls runtime;
-    *(void **)&runtime.cudaFree = find_real(version, BFC_CALL_cudaFree, caller);
-    if (!runtime.cudaFree)
-        return INITIALIZATION_ERROR;
+    int (*real)(void *);
+    *(void **)&real = find_real(version, BFC_CALL_cudaFree, caller);
     uint64_t before = bfc_program_caller_set((uint64_t)caller);
-    int result = runtime.cudaFree(pointer);
+    int result = real ? real(pointer) : INITIALIZATION_ERROR;
     bfc_program_caller_set(before);
     return learn_from(version, result);
 }
@@ -253,9 +243,9 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
  * current context, so no call is answered here until the runtime has succeeded again.
  */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
-    struct calls runtime;
-    *(void **)&runtime.cudaSetDevice = find_real(version, BFC_CALL_cudaSetDevice, caller);
-    int result = runtime.cudaSetDevice ? runtime.cudaSetDevice(device) : INITIALIZATION_ERROR;
+    int (*real)(int);
+    *(void **)&real = find_real(version, BFC_CALL_cudaSetDevice, caller);
+    int result = real ? real(device) : INITIALIZATION_ERROR;
     if (result != SUCCESS)
         thread.context[version] = 0;
     return result;

@@ -15,23 +15,19 @@ const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16] = {
     BFC_RUNTIMES(VERSION)
 #undef VERSION
 };
-const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16] = {
-#define CALL(name, parameters) #name,
-    BFC_RUNTIME_CALLS(CALL)
-#undef CALL
-};
+const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16] = {"cudaMalloc", "cudaFree",
+                                                            "cudaSetDevice"};
 
 /* ---- the walk ---- */
 
 static void add_runtime(struct bfc_runtimes *runtimes, const struct link_map *object,
                         const char *version) {
-    const char *same;
     for (int v = 0; v < BFC_RUNTIME_VERSIONS; v++) {
         if (strcmp(bfc_runtime_versions[v], version) != 0 || runtimes->of[v].count++ > 0)
             continue;
         for (int call = 0; call < BFC_RUNTIME_CALL_COUNT; call++)
             runtimes->of[v].calls[call] =
-                bfc_object_function(object, bfc_runtime_names[call], &same);
+                bfc_object_function(object, bfc_runtime_names[call], NULL);
     }
 }
 

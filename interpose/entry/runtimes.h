@@ -27,17 +27,12 @@ enum bfc_runtime_version {
         BFC_RUNTIME_VERSIONS,
 };
 
-/* NAME, parameters: the calls of a runtime that pass through us. All answer with a cudaError_t. */
-#define BFC_RUNTIME_CALLS(X)                                                                       \
-    X(cudaMalloc, (void **, size_t))                                                               \
-    X(cudaFree, (void *))                                                                          \
-    X(cudaSetDevice, (int))
-
+/* The calls of a runtime that pass through us. All answer with a cudaError_t. */
 enum bfc_runtime_call {
-#define CALL(name, parameters) BFC_CALL_##name,
-    BFC_RUNTIME_CALLS(CALL)
-#undef CALL
-        BFC_RUNTIME_CALL_COUNT,
+    BFC_CALL_cudaMalloc,
+    BFC_CALL_cudaFree,
+    BFC_CALL_cudaSetDevice,
+    BFC_RUNTIME_CALL_COUNT,
 };
 
 /* Names are in arrays, since each pointer would cost every process a relocation at its start. */

@@ -138,9 +138,28 @@ NO_SANITIZER static bool is_c_library(const char *path) {
            begins_with(file, "libpthread.so.") || begins_with(file, "ld-linux");
 }
 
-NO_SANITIZER static void *search_object(const struct link_map *object, const char *name) {
+/* Returns the name of the symbol's version, or "": the indices 0 and 1 mean that there is none. */
+NO_SANITIZER static const char *version_of(const struct bfc_dynamic *dynamic,
+                                           const ElfW(Sym) * symbol) {
+    unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
+    const char *at = (const char *)dynamic->definitions;
+    while (at && index > 1) {
+        const ElfW(Verdef) *definition = (const void *)at;
+        if (definition->vd_ndx == index) {
+            const ElfW(Verdaux) *name = (const void *)(at + definition->vd_aux);
+            return dynamic->strings + name->vda_name;
+        }
+        at = definition->vd_next ? at + definition->vd_next : NULL;
+    }
+    return "";
+}
+
+NO_SANITIZER void *bfc_object_function(const struct link_map *object, const char *name,
+                                       const char **version) {
     struct bfc_dynamic dynamic;
     const ElfW(Sym) *symbol = find_in_object(object, name, &dynamic);
+    if (symbol && version)
+        *version = version_of(&dynamic, symbol);
     return symbol ? (void *)(object->l_addr + symbol->st_value) : NULL;
 }
 
@@ -159,45 +178,17 @@ NO_SANITIZER void *bfc_c_function(const char *name) {
     void *found = NULL;
     for (const struct link_map *object = _r_debug.r_map; object && !found; object = object->l_next)
         if (is_c_library(object->l_name))
-            found = search_object(object, name);
+            found = bfc_object_function(object, name, NULL);
     return found;
-}
-
-bool bfc_object_exports(const struct link_map *object, const char *name) {
-    return object && search_object(object, name);
 }
 
 NO_SANITIZER const struct link_map *bfc_exporter_at_start(const char *name) {
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next)
-        if (search_object(object, name))
+        if (bfc_object_function(object, name, NULL))
             return object;
         else if (is_c_library(object->l_name))
             break;
     return NULL;
-}
-
-/* Returns the name of the symbol's version, or "": the indices 0 and 1 mean that there is none. */
-static const char *version_of(const struct bfc_dynamic *dynamic, const ElfW(Sym) * symbol) {
-    unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
-    const char *at = (const char *)dynamic->definitions;
-    while (at && index > 1) {
-        const ElfW(Verdef) *definition = (const void *)at;
-        if (definition->vd_ndx == index) {
-            const ElfW(Verdaux) *name = (const void *)(at + definition->vd_aux);
-            return dynamic->strings + name->vda_name;
-        }
-        at = definition->vd_next ? at + definition->vd_next : NULL;
-    }
-    return "";
-}
-
-void *bfc_object_function(const struct link_map *object, const char *name, const char **version) {
-    struct bfc_dynamic dynamic;
-    const ElfW(Sym) *symbol = find_in_object(object, name, &dynamic);
-    if (!symbol)
-        return NULL;
-    *version = version_of(&dynamic, symbol);
-    return (void *)(object->l_addr + symbol->st_value);
 }
 
 struct link_map *bfc_object_of(const void *address) {

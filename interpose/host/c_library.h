@@ -32,12 +32,10 @@ void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
  * process's start, up to the C library; NULL: there is none. Takes no lock. */
 const struct link_map *bfc_exporter_at_start(const char *name);
 
-/* Whether an object exports a function `name` of its own. */
-bool bfc_object_exports(const struct link_map *object, const char *name);
-
 /*
  * The function `name` that an object exports, in the version that a plain reference binds to: "",
- * where it has none. Only l_addr and l_ld of `object` are looked at. NULL: there is none.
+ * where it has none. `version` may be NULL. Only l_addr and l_ld of `object` are looked at. NULL:
+ * there is none.
  */
 void *bfc_object_function(const struct link_map *object, const char *name, const char **version);
 
