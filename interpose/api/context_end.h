@@ -12,10 +12,8 @@
 
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext));
-CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
-                           CUresult (*real)(CUdevice));
-CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
-                             CUresult (*real)(CUdevice));
+CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
+                         CUresult (*real)(CUdevice));
 
 /* To be called after a call that created the context, before the program gets the context. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context);

@@ -9,6 +9,7 @@
 #define BFC_INTERPOSE_MEMORY_H
 
 #include "interpose/driver/driver.h"
+#include "layout/segment.h"
 
 #include <stdbool.h>
 
@@ -35,5 +36,13 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                         bool per_thread);
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory);
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
+
+/* Counts an allocation past the pool that succeeded, so that a job in which little is pooled shows
+ * why. `start` is what the call returned: an address or a handle. */
+void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
+
+/* The bytes of an array's first level; an extent of 0 counts as 1. */
+size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
+                          size_t depth);
 
 #endif

@@ -1,6 +1,5 @@
 /* Counts allocations past the pool. */
-#include "interpose/api/pass_through.h"
-
+#include "interpose/api/memory.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/config/process.h"
 #include "interpose/stats/published_segment.h"

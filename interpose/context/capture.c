@@ -56,8 +56,7 @@ bool bfc_gate_enter(void) {
             return false;
         }
         bfc_gate_leave();
-        pthread_mutex_lock(&lock); /* this waits until the gate opens */
-        pthread_mutex_unlock(&lock);
+        bfc_gate_part_await();
     }
     return false;
 }
@@ -246,15 +245,11 @@ bool bfc_capture_began_unknown(CUresult result) {
 
 /* ---- modes ---- */
 
-/* The driver is asked up to MODE_TRIES times to exchange the thread's capture mode. Without the
- * first exchange our own calls could break captures, and without the second one the program's later
- * calls could. */
-enum { MODE_TRIES = 8 };
-
+/* Without the first exchange of modes our own calls could break captures, and without the second
+ * one the program's later calls could. */
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
-    for (int tries = 0; tries < MODE_TRIES; tries++)
-        if (driver->cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS)
-            return;
+    BFC_TRY_HARD(result, driver->cuThreadExchangeStreamCaptureMode(mode));
+    (void)result;
 }
 
 CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {

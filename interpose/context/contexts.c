@@ -37,13 +37,6 @@ bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context) {
            bfc_handle_of(driver, context, bfc_load_relaxed(&known->id)) == BFC_HANDLE_SAME;
 }
 
-static unsigned long long id_of_context(CUcontext context) {
-    const struct bfc_driver *driver = bfc_driver();
-    unsigned long long id = 0;
-    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
-    return told ? id : 0;
-}
-
 /* Removes a context from the table; NULL: there is none to remove. Called under the lock. */
 static void forget_known(struct known *known) {
     if (!known)
@@ -80,13 +73,6 @@ static struct known *add_known(CUcontext context, unsigned long long id) {
     return known;
 }
 
-void bfc_contexts_add(CUcontext context) {
-    unsigned long long id = id_of_context(context);
-    pthread_mutex_lock(&lock);
-    add_known(context, id);
-    pthread_mutex_unlock(&lock);
-}
-
 void bfc_contexts_settle(CUcontext context) {
     pthread_mutex_lock(&lock);
     struct known *known = find_known(context);
@@ -96,12 +82,16 @@ void bfc_contexts_settle(CUcontext context) {
 }
 
 void bfc_contexts_add_primary(CUcontext context, CUdevice device) {
-    unsigned long long id = id_of_context(context);
+    unsigned long long id = bfc_context_id(bfc_driver(), context);
     pthread_mutex_lock(&lock);
     struct known *known = add_known(context, id);
-    if (known)
+    if (known && device != NO_DEVICE)
         known->device = device;
     pthread_mutex_unlock(&lock);
+}
+
+void bfc_contexts_add(CUcontext context) {
+    bfc_contexts_add_primary(context, NO_DEVICE);
 }
 
 void bfc_contexts_forget(CUcontext context) {

@@ -20,13 +20,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct green *greens; /* read atomically; no entry leaves the list, but that of an ended
                                 context is used again */
 
-static unsigned long long id_of_context(const struct bfc_driver *driver, CUcontext context) {
-    unsigned long long id = 0;
-    if (!driver->cuCtxGetId || driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)
-        return 0;
-    return id;
-}
-
 static bool is_green(CUcontext context, unsigned long long id) {
     const struct green *green = bfc_load_acquire(&greens);
     while (green &&
@@ -38,7 +31,7 @@ static bool is_green(CUcontext context, unsigned long long id) {
 /* Returns the entry of a context that has ended, or a new one; NULL: the host has no memory. */
 static struct green *find_room(const struct bfc_driver *driver) {
     struct green *green = greens;
-    while (green && id_of_context(driver, green->context) == green->id)
+    while (green && bfc_context_id(driver, green->context) == green->id)
         green = green->next;
     if (green)
         return green;
@@ -51,7 +44,7 @@ static struct green *find_room(const struct bfc_driver *driver) {
 }
 
 void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
-    unsigned long long id = id_of_context(driver, context);
+    unsigned long long id = bfc_context_id(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : find_room(driver);
     if (green) { /* no thread asks for the new context before this returns, nor for the ended one */
@@ -64,7 +57,7 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
 CUcontext bfc_green_owner(const struct bfc_driver *driver, CUcontext context) {
     CUdevice device;
     if (!context || !bfc_load_acquire(&greens) ||
-        !is_green(context, id_of_context(driver, context)))
+        !is_green(context, bfc_context_id(driver, context)))
         return context;
     if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return context;

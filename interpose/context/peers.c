@@ -20,7 +20,7 @@ size_t bfc_peer_pairs; /* most programs have none, and then nothing else is read
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;
-    if (bfc_load_seq_cst(&bfc_peer_pairs) == 0)
+    if (!bfc_peers_known())
         return 0;
     pthread_mutex_lock(&lock);
     for (const struct pair *pair = pairs; pair; pair = pair->next)
@@ -92,8 +92,7 @@ bool bfc_peers_device_may(CUcontext owner, CUdevice device) {
     return is_among(device, devices, bfc_peers_devices(owner, CU_DEVICE_INVALID, devices));
 }
 
-/* Forgets the pairs of this accessor and this owner; NULL stands for any context. */
-static void forget_pairs(CUcontext accessor, CUcontext owner) {
+void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner) {
     pthread_mutex_lock(&lock);
     for (struct pair **link = &pairs; *link;) {
         struct pair *pair = *link;
@@ -109,10 +108,6 @@ static void forget_pairs(CUcontext accessor, CUcontext owner) {
 }
 
 void bfc_peers_forget(CUcontext context) {
-    forget_pairs(context, NULL);
-    forget_pairs(NULL, context);
-}
-
-void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner) {
-    forget_pairs(accessor, owner);
+    bfc_peers_forget_pair(context, NULL);
+    bfc_peers_forget_pair(NULL, context);
 }

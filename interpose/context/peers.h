@@ -48,7 +48,7 @@ size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEE
 bool bfc_peers_device_may(CUcontext owner, CUdevice device);
 
 /* bfc_peers_forget forgets all pairs of a context that has ended; bfc_peers_forget_pair forgets one
- * pair whose accessor's work is over. */
+ * pair whose accessor's work is over; NULL stands for any context. */
 void bfc_peers_forget(CUcontext context);
 void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner);
 

@@ -19,10 +19,7 @@ void bfc_current_leave(const struct bfc_driver *driver, bool pushed) {
 
 CUresult bfc_current_pop(const struct bfc_driver *driver) {
     CUcontext popped;
-    enum { TRIES = 8 };
-    CUresult result = driver->cuCtxPopCurrent_v2(&popped);
-    for (int i = 1; i < TRIES && result != CUDA_SUCCESS; i++)
-        result = driver->cuCtxPopCurrent_v2(&popped);
+    BFC_TRY_HARD(result, driver->cuCtxPopCurrent_v2(&popped));
     return result;
 }
 
@@ -48,6 +45,12 @@ enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context
     if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
         return BFC_HANDLE_DEAD;
     return result != CUDA_SUCCESS || !id || now == id ? BFC_HANDLE_SAME : BFC_HANDLE_OTHER;
+}
+
+unsigned long long bfc_context_id(const struct bfc_driver *driver, CUcontext context) {
+    unsigned long long id = 0;
+    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
+    return told ? id : 0;
 }
 
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {

@@ -29,6 +29,9 @@ enum bfc_handle { BFC_HANDLE_SAME, BFC_HANDLE_OTHER, BFC_HANDLE_DEAD };
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
                               unsigned long long id);
 
+/* The context's id, which no other context ever has; 0: the driver does not tell, or is NULL. */
+unsigned long long bfc_context_id(const struct bfc_driver *driver, CUcontext context);
+
 /* The device's primary context; NULL if it is not active or cannot be read. */
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device);
 

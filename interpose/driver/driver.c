@@ -8,28 +8,9 @@
 const struct bfc_driver *bfc_driver_found;
 
 static void find_calls(struct bfc_driver *calls, const struct link_map *library) {
-    const char *version;
-#define FIND(name, arguments)                                                                      \
-    *(void **)&calls->name = bfc_object_function(library, #name, &version);
+#define FIND(name, ...) *(void **)&calls->name = bfc_object_function(library, #name, NULL);
     BFC_HOOKED_CALLS(FIND)
     BFC_USED_CALLS(FIND)
-#undef FIND
-#define FIND(name, kind, place, parameters, arguments, bytes)                                      \
-    *(void **)&calls->name = bfc_object_function(library, #name, &version);
-    BFC_BYPASS_CALLS(FIND)
-#undef FIND
-#define FIND(name, place, parameters, arguments)                                                   \
-    *(void **)&calls->name = bfc_object_function(library, #name, &version);
-    BFC_INCIDENTAL_CALLS(FIND)
-#undef FIND
-#define FIND(name, parameters, arguments, to, from)                                                \
-    *(void **)&calls->name = bfc_object_function(library, #name, &version);                        \
-    *(void **)&calls->name##_ptds = bfc_object_function(library, #name "_ptds", &version);
-    BFC_SYNCHRONOUS_CALLS(FIND)
-#undef FIND
-#define FIND(name, parameters, arguments)                                                          \
-    *(void **)&calls->name = bfc_object_function(library, #name, &version);
-    BFC_FAILURE_CALLS(FIND)
 #undef FIND
     calls->can_pool = calls->cuMemAlloc_v2 && calls->cuMemFree_v2 && calls->cuCtxGetCurrent &&
                       calls->cuCtxPushCurrent_v2 && calls->cuCtxPopCurrent_v2 &&

@@ -15,82 +15,9 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "interpose/driver/calls_retried_when_full.h"
-#include "interpose/driver/failure_calls.h"
-#include "interpose/driver/synchronous_calls.h"
+#include "interpose/driver/hooked_calls.h"
 
-typedef unsigned long long bfc_cuda_flags;
-
-/* The calls that have a hook in hooks.c. A row: NAME, arguments. */
-#define BFC_HOOKED_CALLS(X)                                                                        \
-    X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                      \
-    X(cuMemFree_v2, (CUdeviceptr))                                                                 \
-    X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
-    X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
-    X(cuMemFreeHost, (void *))                                                                     \
-    X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
-    X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                             \
-    X(cuMemGetHandleForAddressRange,                                                               \
-      (void *, CUdeviceptr, size_t, CUmemRangeHandleType, bfc_cuda_flags))                         \
-    X(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))                           \
-    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))             \
-    X(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))                     \
-    X(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))                                          \
-    X(cuIpcOpenMemHandle, (CUdeviceptr *, CUipcMemHandle, unsigned))                               \
-    X(cuIpcOpenMemHandle_v2, (CUdeviceptr *, CUipcMemHandle, unsigned))                            \
-    X(cuIpcCloseMemHandle, (CUdeviceptr))                                                          \
-    X(cuCtxCreate, (CUcontext *, unsigned, CUdevice))                                              \
-    X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice))                                           \
-    X(cuCtxCreate_v3, (CUcontext *, void *, int, unsigned, CUdevice))                              \
-    X(cuCtxCreate_v4, (CUcontext *, void *, unsigned, CUdevice))                                   \
-    X(cuCtxPushCurrent, (CUcontext))                                                               \
-    X(cuCtxPushCurrent_v2, (CUcontext))                                                            \
-    X(cuCtxSetCurrent, (CUcontext))                                                                \
-    X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                           \
-    X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned))                     \
-    X(cuCtxDestroy, (CUcontext))                                                                   \
-    X(cuCtxDestroy_v2, (CUcontext))                                                                \
-    X(cuCtxDetach, (CUcontext))                                                                    \
-    X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
-    X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                    \
-    X(cuDevicePrimaryCtxReset, (CUdevice))                                                         \
-    X(cuDevicePrimaryCtxReset_v2, (CUdevice))                                                      \
-    X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                \
-    X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
-    X(cuCtxDisablePeerAccess, (CUcontext))                                                         \
-    X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *, void *))                       \
-    X(cuMemMap, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, bfc_cuda_flags))       \
-    X(cuMemSetAccess, (CUdeviceptr, size_t, const CUmemAccessDesc *, size_t))                      \
-    X(cuMemGetAccess, (bfc_cuda_flags *, const CUmemLocation *, CUdeviceptr))                      \
-    X(cuMemUnmap, (CUdeviceptr, size_t))                                                           \
-    X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
-    X(cuMulticastBindAddr,                                                                         \
-      (CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t, bfc_cuda_flags))                 \
-    X(cuMulticastBindAddr_v2,                                                                      \
-      (CUmemGenericAllocationHandle, CUdevice, size_t, CUdeviceptr, size_t, bfc_cuda_flags))       \
-    X(cuLogicalEndpointBindAddr, (unsigned, CUdevice, uint64_t, void *, uint64_t, bfc_cuda_flags)) \
-    X(cuStreamBeginCapture, (CUstream))                                                            \
-    X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
-    X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
-    X(cuStreamBeginCapture_v2_ptsz, (CUstream, CUstreamCaptureMode))                               \
-    X(cuStreamBeginCaptureToGraph, (CUstream, CUgraph, const CUgraphNode *,                        \
-                                    const CUgraphEdgeData *, size_t, CUstreamCaptureMode))         \
-    X(cuStreamBeginCaptureToGraph_ptsz, (CUstream, CUgraph, const CUgraphNode *,                   \
-                                         const CUgraphEdgeData *, size_t, CUstreamCaptureMode))    \
-    X(cuStreamBeginRecaptureToGraph, (CUstream, CUstreamCaptureMode, CUgraph, void *, void *))     \
-    X(cuStreamBeginRecaptureToGraph_ptsz,                                                          \
-      (CUstream, CUstreamCaptureMode, CUgraph, void *, void *))                                    \
-    X(cuStreamBeginCaptureToCig, (CUstream, void *))                                               \
-    X(cuStreamBeginCaptureToCig_ptsz, (CUstream, void *))                                          \
-    X(cuStreamEndCapture, (CUstream, CUgraph *))                                                   \
-    X(cuStreamEndCapture_ptsz, (CUstream, CUgraph *))                                              \
-    X(cuStreamEndCaptureToCig, (CUstream))                                                         \
-    X(cuStreamEndCaptureToCig_ptsz, (CUstream))                                                    \
-    X(cuStreamDestroy, (CUstream))                                                                 \
-    X(cuStreamDestroy_v2, (CUstream))                                                              \
-    X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
-    X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
-
+/* Further calls that the library makes: NAME, parameters. */
 #define BFC_USED_CALLS(X)                                                                          \
     X(cuCtxGetCurrent, (CUcontext *))                                                              \
     X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
@@ -125,43 +52,17 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuStreamIsCapturing_ptsz, (CUstream, CUstreamCaptureStatus *))                               \
     X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *))
 
-#undef cuCtxCreate
-#undef cuCtxDestroy
-#undef cuCtxPushCurrent
-#undef cuDevicePrimaryCtxRelease
-#undef cuDevicePrimaryCtxReset
 #undef cuEventRecord
-#undef cuGetProcAddress
-#undef cuIpcOpenMemHandle
-#undef cuMemFreeAsync
-#undef cuStreamBeginCapture
-#undef cuStreamBeginCaptureToCig
-#undef cuStreamBeginCaptureToGraph
-#undef cuStreamBeginRecaptureToGraph
-#undef cuStreamDestroy
-#undef cuStreamEndCapture
-#undef cuStreamEndCaptureToCig
 #undef cuStreamGetCtx
 #undef cuStreamGetId
 #undef cuStreamIsCapturing
 
 struct bfc_driver {
-#define FIELD(name, arguments) CUresult(*name) arguments;
+#define FIELD(name, parameters, ...) CUresult(*name) parameters;
     BFC_HOOKED_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, parameters) CUresult(*name) parameters;
     BFC_USED_CALLS(FIELD)
-#undef FIELD
-#define FIELD(name, kind, place, parameters, arguments, bytes) CUresult(*name) parameters;
-    BFC_BYPASS_CALLS(FIELD)
-#undef FIELD
-#define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
-    BFC_INCIDENTAL_CALLS(FIELD)
-#undef FIELD
-#define FIELD(name, parameters, arguments, to, from)                                               \
-    CUresult(*name) parameters, (*name##_ptds)parameters;
-    BFC_SYNCHRONOUS_CALLS(FIELD)
-#undef FIELD
-#define FIELD(name, parameters, arguments) CUresult(*name) parameters;
-    BFC_FAILURE_CALLS(FIELD)
 #undef FIELD
     bool can_pool;        /* the driver has every call that pooling needs */
     bool can_page;        /* the driver has every call of virtual memory management (CUDA 10.2) */
@@ -202,6 +103,13 @@ static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
+
+/* Declares `result`, and makes a call up to 8 times, until it succeeds: for calls whose failure
+ * would leave the program or the library with something that nothing undoes later. */
+#define BFC_TRY_HARD(result, call)                                                                 \
+    CUresult result = CUDA_ERROR_UNKNOWN;                                                          \
+    for (int tries_ = 0; tries_ < 8 && result != CUDA_SUCCESS; tries_++)                           \
+    result = call
 
 /* Whether this is an error after which every call in the context fails. */
 bool bfc_driver_is_fatal(CUresult result);

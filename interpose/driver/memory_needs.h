@@ -3,7 +3,7 @@
  *
  * A device may be full of what the pools only cache. Without the pools that memory would be free,
  * so a call that answers out of memory is made again after the pools have given it back
- * (interpose/entry/pass_through_hooks.c). NVIDIA documents that answer for some calls only; for the
+ * (interpose/driver/hooked_calls.h). NVIDIA documents that answer for some calls only; for the
  * others the word says why it may occur, or why it cannot. Every call that is retried changes
  * nothing when it fails.
  */
@@ -20,8 +20,8 @@ enum bfc_need {
     BFC_NEED_MAPPING,    /* the call needs page tables, to map memory that exists already */
     BFC_NEED_DESCRIPTOR, /* the call makes the descriptor of a texture or surface */
 
-    /* Calls with one of the following words are not in calls_retried_when_full.h. */
-    BFC_NEED_OWN,     /* the call has a hook in hooks.c, which retries it where needed */
+    /* Calls with one of the following words are not in BFC_BYPASS_CALLS or BFC_INCIDENTAL_CALLS. */
+    BFC_NEED_OWN,     /* the call has a hook with logic of its own, which retries it where needed */
     BFC_NEED_HALFWAY, /* the call may need memory, but may fail when part of its work is done: a
                          second call would do that part again */
     BFC_NEED_NARROW,  /* the call dates from before CUDA 3.2, with pointers of 32 bits, which hold

@@ -10,8 +10,22 @@
 
 #include "interpose/driver/driver.h"
 
-CUresult bfc_retry_release(const struct bfc_driver *driver, CUmemGenericAllocationHandle page);
-CUresult bfc_retry_unmap(const struct bfc_driver *driver, CUdeviceptr start, size_t bytes);
-CUresult bfc_retry_free_addresses(const struct bfc_driver *driver, CUdeviceptr start, size_t bytes);
+static inline CUresult bfc_retry_release(const struct bfc_driver *driver,
+                                         CUmemGenericAllocationHandle page) {
+    BFC_TRY_HARD(result, driver->cuMemRelease(page));
+    return result;
+}
+
+static inline CUresult bfc_retry_unmap(const struct bfc_driver *driver, CUdeviceptr start,
+                                       size_t bytes) {
+    BFC_TRY_HARD(result, driver->cuMemUnmap(start, bytes));
+    return result;
+}
+
+static inline CUresult bfc_retry_free_addresses(const struct bfc_driver *driver, CUdeviceptr start,
+                                                size_t bytes) {
+    BFC_TRY_HARD(result, driver->cuMemAddressFree(start, bytes));
+    return result;
+}
 
 #endif

@@ -11,10 +11,11 @@
 #include "interpose/context/contexts.h"
 #include "interpose/context/green.h"
 #include "interpose/driver/current.h"
-#include "interpose/entry/define_hook.h"
+#include "interpose/driver/memory_needs.h"
 #include "interpose/entry/unknown.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/pointers/pointer_attributes.h"
+#include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
@@ -22,338 +23,33 @@
 #include "interpose/reuse/sharing.h"
 #include "interpose/stats/published_segment.h"
 
-BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
-    return bfc_allocate(pointer, bytes);
-}
+/* ---- what hooks do besides their call ---- */
 
-BFC_HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
-    return bfc_free(pointer);
-}
-
-BFC_HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuMemFreeAsync);
-    return bfc_free_async(driver, pointer, stream, false);
-}
-
-BFC_HOOK(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuMemFreeAsync_ptsz);
-    return bfc_free_async(driver, pointer, stream, true);
-}
-
-BFC_HOOK(cuMemFreeHost, (void *memory)) {
-    BFC_FIND_DRIVER(driver, cuMemFreeHost);
-    return bfc_free_host(driver, memory);
-}
-
-BFC_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
-    BFC_FIND_DRIVER(driver, cuMemGetInfo_v2);
-    return bfc_memory_info(driver, free_bytes, total_bytes);
-}
-
-BFC_HOOK(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t *size, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuMemGetAddressRange_v2);
-    return bfc_address_range(driver, start, size, pointer);
-}
-
-BFC_HOOK(cuMemGetHandleForAddressRange, (void *handle, CUdeviceptr pointer, size_t size,
-                                         CUmemRangeHandleType type, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuMemGetHandleForAddressRange);
-    return bfc_export_range(driver, handle, pointer, size, type, flags);
-}
-
-BFC_HOOK(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuPointerGetAttribute);
-    return bfc_pointer_attribute(driver, data, attribute, pointer);
-}
-
-BFC_HOOK(cuPointerGetAttributes,
-         (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuPointerGetAttributes);
-    return bfc_pointer_attributes(driver, count, attributes, data, pointer);
-}
-
-BFC_HOOK(cuPointerSetAttribute,
-         (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuPointerSetAttribute);
-    return bfc_set_pointer_attribute(driver, value, attribute, pointer);
-}
-
-BFC_HOOK(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address)) {
-    BFC_FIND_DRIVER(driver, cuMemRetainAllocationHandle);
-    CUdeviceptr pointer = bfc_mappable((CUdeviceptr)(uintptr_t)address, 0);
-    return driver->cuMemRetainAllocationHandle(handle, (void *)(uintptr_t)pointer);
-}
-
-BFC_HOOK(cuMemMap, (CUdeviceptr pointer, size_t bytes, size_t offset,
-                    CUmemGenericAllocationHandle memory, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuMemMap);
-    pointer = bfc_mappable(pointer, bytes);
-    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
-                          driver->cuMemMap(pointer, bytes, offset, memory, flags));
-    return result;
-}
-
-BFC_HOOK(cuMemSetAccess,
-         (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count)) {
-    BFC_FIND_DRIVER(driver, cuMemSetAccess);
-    pointer = bfc_mappable(pointer, bytes);
-    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
-                          driver->cuMemSetAccess(pointer, bytes, access, count));
-    return result;
-}
-
-BFC_HOOK(cuMemGetAccess,
-         (bfc_cuda_flags * flags, const CUmemLocation *location, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuMemGetAccess);
-    return driver->cuMemGetAccess(flags, location, bfc_mappable(pointer, 0));
-}
-
-BFC_HOOK(cuMemUnmap, (CUdeviceptr pointer, size_t bytes)) {
-    BFC_FIND_DRIVER(driver, cuMemUnmap);
-    return driver->cuMemUnmap(bfc_mappable(pointer, bytes), bytes);
-}
-
-BFC_HOOK(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes)) {
-    BFC_FIND_DRIVER(driver, cuMemAddressFree);
-    return driver->cuMemAddressFree(bfc_mappable(pointer, bytes), bytes);
-}
-
-BFC_HOOK(cuMulticastBindAddr, (CUmemGenericAllocationHandle object, size_t at, CUdeviceptr pointer,
-                               size_t bytes, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuMulticastBindAddr);
-    pointer = bfc_mappable(pointer, bytes);
-    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
-                          driver->cuMulticastBindAddr(object, at, pointer, bytes, flags));
-    return result;
-}
-
-BFC_HOOK(cuMulticastBindAddr_v2, (CUmemGenericAllocationHandle object, CUdevice device, size_t at,
-                                  CUdeviceptr pointer, size_t bytes, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuMulticastBindAddr_v2);
-    pointer = bfc_mappable(pointer, bytes);
-    BFC_RETRIED_WHEN_FULL(
-        result, BFC_ON(device),
-        driver->cuMulticastBindAddr_v2(object, device, at, pointer, bytes, flags));
-    return result;
-}
-
-BFC_HOOK(cuLogicalEndpointBindAddr, (unsigned endpoint, CUdevice device, uint64_t at, void *memory,
-                                     uint64_t bytes, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuLogicalEndpointBindAddr);
-    memory = (void *)bfc_mappable((CUdeviceptr)memory, bytes);
-    BFC_RETRIED_WHEN_FULL(
-        result, BFC_ON(device),
-        driver->cuLogicalEndpointBindAddr(endpoint, device, at, memory, bytes, flags));
-    return result;
-}
-
-BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
-    return bfc_export_handle(driver, handle, pointer);
-}
-
-BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
-    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
-    BFC_RETRIED_WHEN_FULL(
-        result, BFC_HERE,
-        bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
-    return result;
-}
-
-BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
-    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
-    BFC_RETRIED_WHEN_FULL(
-        result, BFC_HERE,
-        bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
-    return result;
-}
-
-BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuIpcCloseMemHandle);
-    return bfc_close_handle(driver, pointer);
-}
-
-/* Creates a context, and registers it before the program can use it. */
-#define CREATE_CONTEXT(name, arguments)                                                            \
-    BFC_FIND_DRIVER(driver, name);                                                                 \
-    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device), driver->name arguments);                         \
-    if (result == CUDA_SUCCESS)                                                                    \
-        bfc_context_created(driver, *context);                                                     \
-    return result
-
-BFC_HOOK(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device)) {
-    CREATE_CONTEXT(cuCtxCreate, (context, flags, device));
-}
-
-BFC_HOOK(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device)) {
-    CREATE_CONTEXT(cuCtxCreate_v2, (context, flags, device));
-}
-
-BFC_HOOK(cuCtxCreate_v3,
-         (CUcontext * context, void *affinity, int count, unsigned flags, CUdevice device)) {
-    CREATE_CONTEXT(cuCtxCreate_v3, (context, affinity, count, flags, device));
-}
-
-BFC_HOOK(cuCtxCreate_v4, (CUcontext * context, void *how, unsigned flags, CUdevice device)) {
-    CREATE_CONTEXT(cuCtxCreate_v4, (context, how, flags, device));
-}
-
-BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
-    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRetain);
-    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
-                          driver->cuDevicePrimaryCtxRetain(context, device));
-    if (result == CUDA_SUCCESS) {
-        bfc_reuse_context_made(driver, *context);
-        bfc_contexts_add_primary(*context, device);
-        bfc_contexts_retained(device);
-    }
-    return result;
+static void add_primary(const struct bfc_driver *driver, CUcontext context, CUdevice device) {
+    bfc_reuse_context_made(driver, context);
+    bfc_contexts_add_primary(context, device);
+    bfc_contexts_retained(device);
 }
 
 /* A green context is a part of its device's primary context, which is registered in its place. */
-BFC_HOOK(cuGreenCtxCreate,
-         (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags)) {
-    BFC_FIND_DRIVER(driver, cuGreenCtxCreate);
-    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
-                          driver->cuGreenCtxCreate(green, resources, device, flags));
-    CUcontext primary = result == CUDA_SUCCESS ? bfc_primary_context(driver, device) : NULL;
+static void add_green(const struct bfc_driver *driver, CUdevice device) {
+    CUcontext primary = bfc_primary_context(driver, device);
     if (primary)
         bfc_reuse_context_made(driver, primary);
-    return result;
 }
 
-/* Registers a context that becomes current, since it may have been created unseen by any hook. */
-#define ENTER_CONTEXT(name)                                                                        \
-    BFC_FIND_DRIVER(driver, name);                                                                 \
-    CUresult result = driver->name(context);                                                       \
-    if (result == CUDA_SUCCESS && context && !bfc_contexts_has(driver, context))                   \
-        bfc_reuse_context_made(driver, bfc_green_owner(driver, context));                          \
-    return result
-
-BFC_HOOK(cuCtxPushCurrent, (CUcontext context)) {
-    ENTER_CONTEXT(cuCtxPushCurrent);
-}
-
-BFC_HOOK(cuCtxPushCurrent_v2, (CUcontext context)) {
-    ENTER_CONTEXT(cuCtxPushCurrent_v2);
-}
-
-BFC_HOOK(cuCtxSetCurrent, (CUcontext context)) {
-    ENTER_CONTEXT(cuCtxSetCurrent);
-}
-
-BFC_HOOK(cuCtxDestroy, (CUcontext context)) {
-    BFC_FIND_DRIVER(driver, cuCtxDestroy);
-    return bfc_context_destroy(driver, context, driver->cuCtxDestroy);
-}
-
-BFC_HOOK(cuCtxDestroy_v2, (CUcontext context)) {
-    BFC_FIND_DRIVER(driver, cuCtxDestroy_v2);
-    return bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2);
-}
-
-BFC_HOOK(cuCtxDetach, (CUcontext context)) {
-    BFC_FIND_DRIVER(driver, cuCtxDetach);
-    return bfc_context_destroy(driver, context, driver->cuCtxDetach);
-}
-
-BFC_HOOK(cuDevicePrimaryCtxRelease, (CUdevice device)) {
-    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRelease);
-    return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease);
-}
-
-BFC_HOOK(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) {
-    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRelease_v2);
-    return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease_v2);
-}
-
-BFC_HOOK(cuDevicePrimaryCtxReset, (CUdevice device)) {
-    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxReset);
-    return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset);
-}
-
-BFC_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
-    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxReset_v2);
-    return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset_v2);
-}
-
-BFC_HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
-    BFC_FIND_DRIVER(driver, cuCtxFromGreenCtx);
-    CUresult result = driver->cuCtxFromGreenCtx(context, green);
+static CUresult note_green_context(const struct bfc_driver *driver, const CUcontext *context,
+                                   CUresult result) {
     if (result == CUDA_SUCCESS)
         bfc_green_made(driver, *context);
     return result;
 }
 
-BFC_HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
-    BFC_FIND_DRIVER(driver, cuCtxEnablePeerAccess);
-    BFC_RETRIED_WHEN_FULL(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
+/* Registers a context that became current, since it may have been created unseen by any hook. */
+static CUresult enter_context(const struct bfc_driver *driver, CUcontext context, CUresult result) {
+    if (result == CUDA_SUCCESS && context && !bfc_contexts_has(driver, context))
+        bfc_reuse_context_made(driver, bfc_green_owner(driver, context));
     return result;
-}
-
-BFC_HOOK(cuCtxDisablePeerAccess, (CUcontext owner)) {
-    BFC_FIND_DRIVER(driver, cuCtxDisablePeerAccess);
-    return bfc_share_disable_peer(driver, owner);
-}
-
-/* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
-#define BEGIN_CAPTURE(name, per_thread, mode, arguments)                                           \
-    BFC_FIND_DRIVER(driver, name);                                                                 \
-    bfc_capture_begin();                                                                           \
-    CUresult result = driver->name arguments;                                                      \
-    bfc_capture_began(stream, per_thread, mode, result);                                           \
-    return result
-
-BFC_HOOK(cuStreamBeginCapture, (CUstream stream)) {
-    BEGIN_CAPTURE(cuStreamBeginCapture, false, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
-}
-
-BFC_HOOK(cuStreamBeginCapture_ptsz, (CUstream stream)) {
-    BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, true, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
-}
-
-BFC_HOOK(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
-    BEGIN_CAPTURE(cuStreamBeginCapture_v2, false, mode, (stream, mode));
-}
-
-BFC_HOOK(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode)) {
-    BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, true, mode, (stream, mode));
-}
-
-BFC_HOOK(cuStreamBeginCaptureToGraph,
-         (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-          size_t count, CUstreamCaptureMode mode)) {
-    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph, false, mode,
-                  (stream, graph, after, edges, count, mode));
-}
-
-BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
-         (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-          size_t count, CUstreamCaptureMode mode)) {
-    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, true, mode,
-                  (stream, graph, after, edges, count, mode));
-}
-
-/* This call is new in CUDA 13.3. Its last two parameters are a callback and the callback's data. */
-BFC_HOOK(cuStreamBeginRecaptureToGraph,
-         (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data)) {
-    BEGIN_CAPTURE(cuStreamBeginRecaptureToGraph, false, mode,
-                  (stream, mode, graph, callback, data));
-}
-
-BFC_HOOK(cuStreamBeginRecaptureToGraph_ptsz,
-         (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data)) {
-    BEGIN_CAPTURE(cuStreamBeginRecaptureToGraph_ptsz, true, mode,
-                  (stream, mode, graph, callback, data));
-}
-
-/* This call is new in CUDA 13.1. It has no mode, and which calls it bars is not documented. */
-BFC_HOOK(cuStreamBeginCaptureToCig, (CUstream stream, void *how)) {
-    BEGIN_CAPTURE(cuStreamBeginCaptureToCig, false, BFC_CAPTURE_MODE_UNKNOWN, (stream, how));
-}
-
-BFC_HOOK(cuStreamBeginCaptureToCig_ptsz, (CUstream stream, void *how)) {
-    BEGIN_CAPTURE(cuStreamBeginCaptureToCig_ptsz, true, BFC_CAPTURE_MODE_UNKNOWN, (stream, how));
 }
 
 static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bool per_thread,
@@ -362,26 +58,6 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
     if (bfc_capture_review(driver) || last)
         bfc_reuse_after_captures(driver);
     return result;
-}
-
-BFC_HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
-    BFC_FIND_DRIVER(driver, cuStreamEndCapture);
-    return end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph));
-}
-
-BFC_HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
-    BFC_FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
-    return end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph));
-}
-
-BFC_HOOK(cuStreamEndCaptureToCig, (CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuStreamEndCaptureToCig);
-    return end_capture(driver, stream, false, driver->cuStreamEndCaptureToCig(stream));
-}
-
-BFC_HOOK(cuStreamEndCaptureToCig_ptsz, (CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuStreamEndCaptureToCig_ptsz);
-    return end_capture(driver, stream, true, driver->cuStreamEndCaptureToCig_ptsz(stream));
 }
 
 /*
@@ -408,72 +84,121 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
-BFC_HOOK(cuStreamDestroy, (CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuStreamDestroy);
-    return destroy_stream(driver, stream, driver->cuStreamDestroy);
-}
-
-BFC_HOOK(cuStreamDestroy_v2, (CUstream stream)) {
-    BFC_FIND_DRIVER(driver, cuStreamDestroy_v2);
-    return destroy_stream(driver, stream, driver->cuStreamDestroy_v2);
-}
-
-BFC_HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags)) {
-    BFC_FIND_DRIVER(driver, cuGetProcAddress);
-    CUresult result = driver->cuGetProcAddress(name, entry, version, flags);
+static CUresult replace_entry(const char *name, void **entry, int version, bfc_cuda_flags flags,
+                              CUresult result) {
     if (result == CUDA_SUCCESS && name && entry)
         *entry = bfc_hook_for_entry(*entry, name, version, flags);
     return result;
 }
 
-BFC_HOOK(cuGetProcAddress_v2,
-         (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status)) {
-    BFC_FIND_DRIVER(driver, cuGetProcAddress_v2);
-    CUresult result = driver->cuGetProcAddress_v2(name, entry, version, flags, status);
-    if (result == CUDA_SUCCESS && name && entry)
-        *entry = bfc_hook_for_entry(*entry, name, version, flags);
-    return result;
-}
+/* ---- the hooks ---- */
 
-#define DECLARE(name, kind, place, parameters, arguments, bytes)                                   \
-    BFC_HOOK_DECLARED(name, parameters);
-BFC_BYPASS_CALLS(DECLARE)
-#undef DECLARE
-#define DECLARE(name, place, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
-BFC_INCIDENTAL_CALLS(DECLARE)
-#undef DECLARE
-#define DECLARE(name, parameters, arguments, to, from)                                             \
-    BFC_HOOK_DECLARED(name, parameters);                                                           \
-    BFC_HOOK_DECLARED(name##_ptds, parameters);
-BFC_SYNCHRONOUS_CALLS(DECLARE)
-#undef DECLARE
+/*
+ * A hook is a local function, which programs reach through the tables below. It is also exported by
+ * the driver's name, with the hidden version that symbols.map explains, only so that dladdr can
+ * name it.
+ */
+#define HOOK(name, parameters)                                                                     \
+    CUresult bfc_export_##name parameters                                                          \
+        __attribute__((visibility("default"), alias("hook_" #name)));                              \
+    __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
+    __attribute__((visibility("hidden"))) CUresult hook_##name parameters __asm__("hook_" #name);  \
+    CUresult hook_##name parameters
 
-#define DECLARE(name, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
-BFC_FAILURE_CALLS(DECLARE)
-#undef DECLARE
+#define POOLED(name, parameters, answer)                                                           \
+    HOOK(name, parameters) {                                                                       \
+        return answer;                                                                             \
+    }
+BFC_POOLED_CALLS(POOLED)
+
+#define ANSWERED(name, parameters, answer)                                                         \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        return answer;                                                                             \
+    }
+BFC_ANSWERED_CALLS(ANSWERED)
+
+/* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
+#define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        bfc_capture_begin();                                                                       \
+        CUresult result = driver->name arguments;                                                  \
+        bfc_capture_began(stream, per_thread, mode, result);                                       \
+        return result;                                                                             \
+    }
+BFC_CAPTURE_CALLS(CAPTURE)
+
+/* Makes a call again while it returns out of memory and the pools can give memory back at `place`;
+ * `then` follows its success. */
+#define RETRIED(name, parameters, call, then, place)                                               \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = call;                                                                    \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
+            result = call;                                                                         \
+        if (result == CUDA_SUCCESS)                                                                \
+            then;                                                                                  \
+        bfc_reuse_note_failure(result);                                                            \
+        return result;                                                                             \
+    }
+#define ASSERT_RETRIED(name)                                                                       \
+    _Static_assert(BFC_NEED_RETRIED(need_of_##name), #name " is not to be retried");
+#define BYPASS(name, parameters, arguments, kind, bytes, place)                                    \
+    ASSERT_RETRIED(name)                                                                           \
+    RETRIED(name, parameters, driver->name arguments,                                              \
+            bfc_count_past_pool(BFC_BYPASS_##kind, (uintptr_t)*out, bytes), place)
+#define INCIDENTAL(name, parameters, arguments, place)                                             \
+    ASSERT_RETRIED(name)                                                                           \
+    RETRIED(name, parameters, driver->name arguments, (void)0, place)
+
+/* The assertions check that a call is in these two tables exactly if calls.inc says that it is
+ * retried. */
+enum {
+#define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
+#include "interpose/driver/calls.inc"
+#undef BFC_CALL
+    calls_to_retry = 0
+#define BFC_CALL(symbol, version, need) +BFC_NEED_RETRIED(BFC_NEED_##need)
+#include "interpose/driver/calls.inc"
+    ,
+#undef BFC_CALL
+#define ONE(name, ...) +1
+    calls_retried = 0 BFC_BYPASS_CALLS(ONE) BFC_INCIDENTAL_CALLS(ONE)
+#undef ONE
+};
+_Static_assert(calls_retried == calls_to_retry, "a call that may need memory has no hook");
+BFC_MAKING_CALLS(RETRIED)
+BFC_BYPASS_CALLS(BYPASS)
+BFC_INCIDENTAL_CALLS(INCIDENTAL)
+
+/* Waits if SYNC_MEMOPS is set for a block that the call reads or writes. */
+#define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = driver->name arguments;                                                  \
+        bfc_reuse_note_failure(result);                                                            \
+        if (result == CUDA_SUCCESS && bfc_sync_memops_is_used())                                   \
+            result = bfc_sync_memops_wait(driver, to, from, per_thread);                           \
+        return result;                                                                             \
+    }
+BFC_SYNCHRONOUS_CALLS(SYNCHRONOUS)
+
+#define NOTED(name, parameters, arguments)                                                         \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = driver->name arguments;                                                  \
+        bfc_reuse_note_failure(result);                                                            \
+        return result;                                                                             \
+    }
+BFC_FAILURE_CALLS(NOTED)
+
+/* ---- how a program is given a hook ---- */
 
 static const struct bfc_hook hooks[] = {
-#define ROW(name, arguments)                                                                       \
+#define ROW(name, ...)                                                                             \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
     BFC_HOOKED_CALLS(ROW)
-#undef ROW
-#define ROW(name, kind, place, parameters, arguments, bytes)                                       \
-    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-        BFC_BYPASS_CALLS(ROW)
-#undef ROW
-#define ROW(name, place, parameters, arguments)                                                    \
-    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-            BFC_INCIDENTAL_CALLS(ROW)
-#undef ROW
-#define ROW(name, parameters, arguments, to, from)                                                 \
-    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},                 \
-        {#name "_ptds", __extension__(void *) hook_##name##_ptds,                                  \
-         offsetof(struct bfc_driver, name##_ptds)},
-                BFC_SYNCHRONOUS_CALLS(ROW)
-#undef ROW
-#define ROW(name, parameters, arguments)                                                           \
-    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-                    BFC_FAILURE_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };

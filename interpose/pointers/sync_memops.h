@@ -4,7 +4,7 @@
  * The driver keeps this attribute for each of its allocations: for a region, which a block shares
  * with others, and not for pages, where it refuses the attribute. So the driver's own attribute
  * stays off: what the program sets is stored with the block, and a synchronous copy or set
- * (interpose/driver/synchronous_calls.h) of a block with the attribute waits for its stream.
+ * (interpose/driver/hooked_calls.h) of a block with the attribute waits for its stream.
  * Thread-safe.
  */
 #ifndef BFC_INTERPOSE_SYNC_MEMOPS_H

@@ -12,8 +12,7 @@ import subprocess
 import sys
 
 ROW = re.compile(r"^BFC_CALL\((\w+), (\d+), (\w+)\)$", re.M)
-HOOK = re.compile(r"\bX\((cu\w+),")
-TWINS = re.compile(r"\bBFC_BOTH_TWINS\(X, (cu\w+),")
+HOOK = re.compile(r"^(cu\w+)@BFC_BOUND$", re.M)
 FUNCTION = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{]*?)\)\s*;")
 TYPE = re.compile(r"\bPFN_(cu\w+?)_v(\d+)((?:_pt[ds]s|_ptsz)?)\b")
 SYMBOL = re.compile(r"^(cu\w+?)(_v\d+)?(_ptds|_ptsz)?$")
@@ -81,14 +80,7 @@ class Tables:
 
     def __init__(self, interpose, considered):
         self.rows = ROW.findall(read(os.path.join(interpose, "driver", "calls.inc")))
-        driver = read(os.path.join(interpose, "driver", "driver.h"))
-        driver = driver[:driver.index("#define BFC_USED_CALLS")]
-        synchronous = HOOK.findall(read(os.path.join(interpose, "driver", "synchronous_calls.h")))
-        failures = read(os.path.join(interpose, "driver", "failure_calls.h"))
-        self.hooked = set(HOOK.findall(driver + read(os.path.join(interpose, "driver", "calls_retried_when_full.h")))) \
-            | {name + ending for name in synchronous for ending in ("", "_ptds")} \
-            | set(HOOK.findall(failures)) \
-            | {name + ending for name in TWINS.findall(failures) for ending in ("", "_ptsz")}
+        self.hooked = set(HOOK.findall(read(os.path.join(interpose, "entry", "symbols.list"))))
         self.considered = [word for line in read(considered).splitlines() if not line.startswith("#") for word in line.split()]
 
     def contradictions(self):

@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <string.h>
 
-#include "interpose/driver/calls_retried_when_full.h"
+#include "interpose/driver/hooked_calls.h"
 
 // Under other names here: the header has its own idea of their types.
 #define EXPORT(name, parameters)                                                                   \
@@ -83,20 +83,17 @@ NOTHING(cuCtxSynchronize)
     EXPORT(name, (void)) {                                                                         \
         return need_##name();                                                                      \
     }
-#define BYPASSED(name, kind, place, parameters, arguments, bytes) NEEDS(name)
-#define INCIDENTAL(name, place, parameters, arguments) NEEDS(name)
-BFC_BYPASS_CALLS(BYPASSED)
-BFC_INCIDENTAL_CALLS(INCIDENTAL)
-#undef BYPASSED
-#undef INCIDENTAL
+#define NEEDY(name, ...) NEEDS(name)
+BFC_BYPASS_CALLS(NEEDY)
+BFC_INCIDENTAL_CALLS(NEEDY)
+#undef NEEDY
 
 static const struct {
     const char *symbol;
     int (*call)(void);
 } needy[] = {
-#define BYPASSED(name, kind, place, parameters, arguments, bytes) {#name, need_##name},
-#define INCIDENTAL(name, place, parameters, arguments) {#name, need_##name},
-    BFC_BYPASS_CALLS(BYPASSED) BFC_INCIDENTAL_CALLS(INCIDENTAL)};
+#define NEEDY(name, ...) {#name, need_##name},
+    BFC_BYPASS_CALLS(NEEDY) BFC_INCIDENTAL_CALLS(NEEDY)};
 
 static const struct {
     const char *symbol;

@@ -1,0 +1,524 @@
+/*
+ * The calls of the driver that have a hook (interpose/entry/hooks.c), each with what its hook does.
+ *
+ * Each row begins with the call's NAME and parameters. The other columns are for hooks.c alone,
+ * whose functions and words they use; `driver` is the real driver there. A column `place` is the
+ * device whose memory the call takes (interpose/reuse/give_back.h).
+ */
+#ifndef BFC_INTERPOSE_HOOKED_CALLS_H
+#define BFC_INTERPOSE_HOOKED_CALLS_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef unsigned long long bfc_cuda_flags;
+
+/* A call, and the one with this ending besides. */
+#define BFC_BOTH(X, ending, name, ...) X(name, __VA_ARGS__) X(name##ending, __VA_ARGS__)
+
+/* A call and its twin, which uses the calling thread's own default stream. The last column, which a
+ * row does not write, tells them apart; with BFC_IN_STREAM it is the place, the stream's device. */
+#define BFC_TWINS(X, ending, name, ...)                                                            \
+    X(name, __VA_ARGS__, false) X(name##ending, __VA_ARGS__, true)
+#define BFC_IN_STREAM(X, name, stream, ...)                                                        \
+    X(name, __VA_ARGS__, BFC_IN(stream, false)) X(name##_ptsz, __VA_ARGS__, BFC_IN(stream, true))
+
+/* The calls that the pool serves: NAME, parameters, answer. Their hooks look for the driver only
+ * when they need it. */
+#define BFC_POOLED_CALLS(X)                                                                        \
+    X(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes), bfc_allocate(pointer, bytes))          \
+    X(cuMemFree_v2, (CUdeviceptr pointer), bfc_free(pointer))
+
+/* Calls with a function that answers them, which calls the driver if need be: NAME, parameters,
+ * answer. */
+#define BFC_ANSWERED_CALLS(X)                                                                      \
+    X(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream),                                      \
+      bfc_free_async(driver, pointer, stream, false))                                              \
+    X(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream),                                 \
+      bfc_free_async(driver, pointer, stream, true))                                               \
+    X(cuMemFreeHost, (void *memory), bfc_free_host(driver, memory))                                \
+    X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes),                                \
+      bfc_memory_info(driver, free_bytes, total_bytes))                                            \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
+      bfc_address_range(driver, start, size, pointer))                                             \
+    X(cuMemGetHandleForAddressRange,                                                               \
+      (void *handle, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,                  \
+       bfc_cuda_flags flags),                                                                      \
+      bfc_export_range(driver, handle, pointer, size, type, flags))                                \
+    X(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer),     \
+      bfc_pointer_attribute(driver, data, attribute, pointer))                                     \
+    X(cuPointerGetAttributes,                                                                      \
+      (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer),         \
+      bfc_pointer_attributes(driver, count, attributes, data, pointer))                            \
+    X(cuPointerSetAttribute,                                                                       \
+      (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer),                     \
+      bfc_set_pointer_attribute(driver, value, attribute, pointer))                                \
+    X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address),         \
+      driver->cuMemRetainAllocationHandle(handle, (void *)bfc_mappable((CUdeviceptr)address, 0)))  \
+    X(cuMemGetAccess,                                                                              \
+      (bfc_cuda_flags * flags, const CUmemLocation *location, CUdeviceptr pointer),                \
+      driver->cuMemGetAccess(flags, location, bfc_mappable(pointer, 0)))                           \
+    X(cuMemUnmap, (CUdeviceptr pointer, size_t bytes),                                             \
+      driver->cuMemUnmap(bfc_mappable(pointer, bytes), bytes))                                     \
+    X(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes),                                       \
+      driver->cuMemAddressFree(bfc_mappable(pointer, bytes), bytes))                               \
+    X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),                           \
+      bfc_export_handle(driver, handle, pointer))                                                  \
+    X(cuIpcCloseMemHandle, (CUdeviceptr pointer), bfc_close_handle(driver, pointer))               \
+    X(cuCtxDisablePeerAccess, (CUcontext owner), bfc_share_disable_peer(driver, owner))            \
+    X(cuCtxPushCurrent, (CUcontext context),                                                       \
+      enter_context(driver, context, driver->cuCtxPushCurrent(context)))                           \
+    X(cuCtxPushCurrent_v2, (CUcontext context),                                                    \
+      enter_context(driver, context, driver->cuCtxPushCurrent_v2(context)))                        \
+    X(cuCtxSetCurrent, (CUcontext context),                                                        \
+      enter_context(driver, context, driver->cuCtxSetCurrent(context)))                            \
+    X(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green),                                  \
+      note_green_context(driver, context, driver->cuCtxFromGreenCtx(context, green)))              \
+    X(cuCtxDestroy, (CUcontext context),                                                           \
+      bfc_context_destroy(driver, context, driver->cuCtxDestroy))                                  \
+    X(cuCtxDestroy_v2, (CUcontext context),                                                        \
+      bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2))                               \
+    X(cuCtxDetach, (CUcontext context), bfc_context_destroy(driver, context, driver->cuCtxDetach)) \
+    X(cuDevicePrimaryCtxRelease, (CUdevice device),                                                \
+      bfc_primary_end(driver, device, false, driver->cuDevicePrimaryCtxRelease))                   \
+    X(cuDevicePrimaryCtxRelease_v2, (CUdevice device),                                             \
+      bfc_primary_end(driver, device, false, driver->cuDevicePrimaryCtxRelease_v2))                \
+    X(cuDevicePrimaryCtxReset, (CUdevice device),                                                  \
+      bfc_primary_end(driver, device, true, driver->cuDevicePrimaryCtxReset))                      \
+    X(cuDevicePrimaryCtxReset_v2, (CUdevice device),                                               \
+      bfc_primary_end(driver, device, true, driver->cuDevicePrimaryCtxReset_v2))                   \
+    X(cuStreamDestroy, (CUstream stream), destroy_stream(driver, stream, driver->cuStreamDestroy)) \
+    X(cuStreamDestroy_v2, (CUstream stream),                                                       \
+      destroy_stream(driver, stream, driver->cuStreamDestroy_v2))                                  \
+    X(cuStreamEndCapture, (CUstream stream, CUgraph * graph),                                      \
+      end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph)))               \
+    X(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph * graph),                                 \
+      end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph)))           \
+    X(cuStreamEndCaptureToCig, (CUstream stream),                                                  \
+      end_capture(driver, stream, false, driver->cuStreamEndCaptureToCig(stream)))                 \
+    X(cuStreamEndCaptureToCig_ptsz, (CUstream stream),                                             \
+      end_capture(driver, stream, true, driver->cuStreamEndCaptureToCig_ptsz(stream)))             \
+    X(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags),       \
+      replace_entry(name, entry, version, flags,                                                   \
+                    driver->cuGetProcAddress(name, entry, version, flags)))                        \
+    X(cuGetProcAddress_v2,                                                                         \
+      (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
+      replace_entry(name, entry, version, flags,                                                   \
+                    driver->cuGetProcAddress_v2(name, entry, version, flags, status)))
+
+/* Calls that are made again when the device was full, as those below are, and whose hook has logic
+ * of its own: NAME, parameters, the call, what follows a success, place. */
+#define BFC_MAKING_CALLS(X)                                                                        \
+    X(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),                         \
+      driver->cuCtxCreate(context, flags, device), bfc_context_created(driver, *context),          \
+      BFC_ON(device))                                                                              \
+    X(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device),                      \
+      driver->cuCtxCreate_v2(context, flags, device), bfc_context_created(driver, *context),       \
+      BFC_ON(device))                                                                              \
+    X(cuCtxCreate_v3,                                                                              \
+      (CUcontext * context, void *affinity, int count, unsigned flags, CUdevice device),           \
+      driver->cuCtxCreate_v3(context, affinity, count, flags, device),                             \
+      bfc_context_created(driver, *context), BFC_ON(device))                                       \
+    X(cuCtxCreate_v4, (CUcontext * context, void *how, unsigned flags, CUdevice device),           \
+      driver->cuCtxCreate_v4(context, how, flags, device), bfc_context_created(driver, *context),  \
+      BFC_ON(device))                                                                              \
+    X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),                            \
+      driver->cuDevicePrimaryCtxRetain(context, device), add_primary(driver, *context, device),    \
+      BFC_ON(device))                                                                              \
+    X(cuGreenCtxCreate,                                                                            \
+      (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags),          \
+      driver->cuGreenCtxCreate(green, resources, device, flags), add_green(driver, device),        \
+      BFC_ON(device))                                                                              \
+    X(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),          \
+      bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle), (void)0,        \
+      BFC_HERE)                                                                                    \
+    X(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),       \
+      bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2), (void)0,     \
+      BFC_HERE)                                                                                    \
+    X(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags),                                    \
+      bfc_share_enable_peer(driver, owner, flags), (void)0, BFC_HERE)
+
+/*
+ * Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
+ * thread's own. cuStreamBeginRecaptureToGraph is new in CUDA 13.3. cuStreamBeginCaptureToCig is new
+ * in CUDA 13.1; it has no mode, and which calls it bars is not documented.
+ */
+#define BFC_CAPTURE_CALLS(X)                                                                       \
+    BFC_TWINS(X, _ptsz, cuStreamBeginCapture, (CUstream stream), (stream),                         \
+              CU_STREAM_CAPTURE_MODE_GLOBAL)                                                       \
+    BFC_TWINS(X, _ptsz, cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),      \
+              (stream, mode), mode)                                                                \
+    BFC_TWINS(X, _ptsz, cuStreamBeginCaptureToGraph,                                               \
+              (CUstream stream, CUgraph graph, const CUgraphNode *after,                           \
+               const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),              \
+              (stream, graph, after, edges, count, mode), mode)                                    \
+    BFC_TWINS(                                                                                     \
+        X, _ptsz, cuStreamBeginRecaptureToGraph,                                                   \
+        (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data),    \
+        (stream, mode, graph, callback, data), mode)                                               \
+    BFC_TWINS(X, _ptsz, cuStreamBeginCaptureToCig, (CUstream stream, void *how), (stream, how),    \
+              BFC_CAPTURE_MODE_UNKNOWN)
+
+/*
+ * The calls that are made again when the device was full: the hook has the pools give back memory
+ * that they only cache, and repeats the call as long as that frees any. For each call here,
+ * calls.inc has a word that says why it may need memory (interpose/driver/memory_needs.h); static
+ * assertions compare the two files.
+ *
+ * First, allocations that bypass the pool: NAME, parameters, arguments, kind (enum
+ * bfc_bypass_kind), bytes that a success allocates, place.
+ */
+#define BFC_BYPASS_CALLS(X)                                                                        \
+    BFC_IN_STREAM(X, cuMemAllocAsync, stream, (CUdeviceptr * out, size_t bytes, CUstream stream),  \
+                  (out, bytes, stream), ASYNC, bytes)                                              \
+    BFC_IN_STREAM(X, cuMemAllocFromPoolAsync, stream,                                              \
+                  (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream stream),           \
+                  (out, bytes, pool, stream), ASYNC, bytes)                                        \
+    X(cuMemAllocManaged, (CUdeviceptr * out, size_t bytes, unsigned flags), (out, bytes, flags),   \
+      MANAGED, bytes, BFC_HERE)                                                                    \
+    X(cuMemCreate,                                                                                 \
+      (CUmemGenericAllocationHandle * out, size_t bytes, const CUmemAllocationProp *properties,    \
+       bfc_cuda_flags flags),                                                                      \
+      (out, bytes, properties, flags), VMM, bytes,                                                 \
+      bfc_place_of(properties ? &properties->location : NULL))                                     \
+    X(cuArrayCreate_v2, (CUarray * out, const CUDA_ARRAY_DESCRIPTOR *array), (out, array), ARRAY,  \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height, 0),       \
+      BFC_HERE)                                                                                    \
+    X(cuArray3DCreate_v2, (CUarray * out, const CUDA_ARRAY3D_DESCRIPTOR *array), (out, array),     \
+      ARRAY,                                                                                       \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height,           \
+                         array->Depth),                                                            \
+      BFC_HERE)                                                                                    \
+    X(cuMipmappedArrayCreate,                                                                      \
+      (CUmipmappedArray * out, const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned levels),             \
+      (out, array, levels), ARRAY,                                                                 \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height,           \
+                         array->Depth),                                                            \
+      BFC_HERE)                                                                                    \
+    X(cuMemAllocPitch_v2,                                                                          \
+      (CUdeviceptr * out, size_t * pitch, size_t width, size_t height, unsigned element),          \
+      (out, pitch, width, height, element), PITCH, *pitch *height, BFC_HERE)                       \
+    X(cuMemAlloc, (unsigned *out, unsigned bytes), (out, bytes), V1, bytes, BFC_HERE)              \
+    X(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags), (out, bytes, flags), HOST,       \
+      bytes, BFC_HERE)                                                                             \
+    X(cuMemAllocHost_v2, (void **out, size_t bytes), (out, bytes), HOST, bytes, BFC_HERE)
+
+/* Calls that need device memory incidentally: NAME, parameters, arguments, place. */
+#define BFC_INCIDENTAL_CALLS(X)                                                                    \
+    X(cuStreamCreate, (CUstream * out, unsigned flags), (out, flags), BFC_HERE)                    \
+    X(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),                  \
+      (out, flags, priority), BFC_HERE)                                                            \
+    X(cuGreenCtxStreamCreate, (CUstream * out, CUgreenCtx green, unsigned flags, int priority),    \
+      (out, green, flags, priority), BFC_HERE)                                                     \
+    X(cuEventCreate, (CUevent * out, unsigned flags), (out, flags), BFC_HERE)                      \
+    X(cuIpcGetEventHandle, (CUipcEventHandle * out, CUevent event), (out, event), BFC_HERE)        \
+    X(cuIpcOpenEventHandle, (CUevent * out, CUipcEventHandle handle), (out, handle), BFC_HERE)     \
+    X(cuImportExternalSemaphore,                                                                   \
+      (CUexternalSemaphore * out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *what), (out, what),   \
+      BFC_HERE)                                                                                    \
+    X(cuModuleLoad, (CUmodule * out, const char *file), (out, file), BFC_HERE)                     \
+    X(cuModuleLoadData, (CUmodule * out, const void *image), (out, image), BFC_HERE)               \
+    X(cuModuleLoadDataEx,                                                                          \
+      (CUmodule * out, const void *image, unsigned count, CUjit_option *options, void **values),   \
+      (out, image, count, options, values), BFC_HERE)                                              \
+    X(cuModuleLoadFatBinary, (CUmodule * out, const void *image), (out, image), BFC_HERE)          \
+    X(cuModuleGetFunction, (CUfunction * out, CUmodule module, const char *name),                  \
+      (out, module, name), BFC_HERE)                                                               \
+    X(cuModuleGetGlobal_v2,                                                                        \
+      (CUdeviceptr * out, size_t * bytes, CUmodule module, const char *name),                      \
+      (out, bytes, module, name), BFC_HERE)                                                        \
+    X(cuLibraryLoadData,                                                                           \
+      (CUlibrary * out, const void *image, CUjit_option *jit, void **jit_values,                   \
+       unsigned jit_count, CUlibraryOption *options, void **values, unsigned count),               \
+      (out, image, jit, jit_values, jit_count, options, values, count), BFC_ANYWHERE)              \
+    X(cuLibraryLoadFromFile,                                                                       \
+      (CUlibrary * out, const char *file, CUjit_option *jit, void **jit_values,                    \
+       unsigned jit_count, CUlibraryOption *options, void **values, unsigned count),               \
+      (out, file, jit, jit_values, jit_count, options, values, count), BFC_ANYWHERE)               \
+    X(cuLibraryGetKernel, (CUkernel * out, CUlibrary library, const char *name),                   \
+      (out, library, name), BFC_HERE)                                                              \
+    X(cuLibraryGetModule, (CUmodule * out, CUlibrary library), (out, library), BFC_HERE)           \
+    X(cuLibraryGetGlobal,                                                                          \
+      (CUdeviceptr * out, size_t * bytes, CUlibrary library, const char *name),                    \
+      (out, bytes, library, name), BFC_HERE)                                                       \
+    X(cuLibraryGetManaged,                                                                         \
+      (CUdeviceptr * out, size_t * bytes, CUlibrary library, const char *name),                    \
+      (out, bytes, library, name), BFC_HERE)                                                       \
+    X(cuLibraryGetUnifiedFunction, (void **out, CUlibrary library, const char *name),              \
+      (out, library, name), BFC_HERE)                                                              \
+    X(cuKernelGetFunction, (CUfunction * out, CUkernel kernel), (out, kernel), BFC_HERE)           \
+    X(cuKernelGetAttribute,                                                                        \
+      (int *out, CUfunction_attribute attribute, CUkernel kernel, CUdevice device),                \
+      (out, attribute, kernel, device), BFC_ON(device))                                            \
+    X(cuKernelSetAttribute,                                                                        \
+      (CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device),               \
+      (attribute, value, kernel, device), BFC_ON(device))                                          \
+    X(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache choice, CUdevice device),             \
+      (kernel, choice, device), BFC_ON(device))                                                    \
+    X(cuFuncLoad, (CUfunction function), (function), BFC_HERE)                                     \
+    X(cuFuncGetAttribute, (int *out, CUfunction_attribute attribute, CUfunction function),         \
+      (out, attribute, function), BFC_HERE)                                                        \
+    X(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value),        \
+      (function, attribute, value), BFC_HERE)                                                      \
+    BFC_BOTH(X, _v2, cuGraphAddKernelNode,                                                         \
+             (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, size_t count,            \
+              const void *what),                                                                   \
+             (out, graph, after, count, what), BFC_HERE)                                           \
+    X(cuGraphAddMemAllocNode,                                                                      \
+      (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, size_t count, void *what),      \
+      (out, graph, after, count, what), BFC_HERE)                                                  \
+    X(cuGraphAddNode,                                                                              \
+      (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, size_t count, void *what),      \
+      (out, graph, after, count, what), BFC_HERE)                                                  \
+    X(cuGraphAddNode_v2,                                                                           \
+      (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,   \
+       size_t count, void *what),                                                                  \
+      (out, graph, after, edges, count, what), BFC_HERE)                                           \
+    X(cuGraphAddNode_v3,                                                                           \
+      (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,   \
+       size_t count, void *what),                                                                  \
+      (out, graph, after, edges, count, what), BFC_HERE)                                           \
+    BFC_BOTH(X, _v2, cuGraphInstantiate,                                                           \
+             (CUgraphExec * out, CUgraph graph, CUgraphNode * node, char *log, size_t size),       \
+             (out, graph, node, log, size), BFC_HERE)                                              \
+    X(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph graph, bfc_cuda_flags flags),       \
+      (out, graph, flags), BFC_HERE)                                                               \
+    BFC_BOTH(X, _ptsz, cuGraphInstantiateWithParams,                                               \
+             (CUgraphExec * out, CUgraph graph, void *how), (out, graph, how), BFC_HERE)           \
+    BFC_IN_STREAM(X, cuGraphUpload, stream, (CUgraphExec graph, CUstream stream), (graph, stream)) \
+    BFC_IN_STREAM(X, cuGraphLaunch, stream, (CUgraphExec graph, CUstream stream), (graph, stream)) \
+    X(cuLaunch, (CUfunction function), (function), BFC_HERE)                                       \
+    X(cuLaunchGrid, (CUfunction function, int width, int height), (function, width, height),       \
+      BFC_HERE)                                                                                    \
+    X(cuLaunchGridAsync, (CUfunction function, int width, int height, CUstream stream),            \
+      (function, width, height, stream), BFC_IN(stream, false))                                    \
+    BFC_IN_STREAM(X, cuLaunchKernel, stream,                                                       \
+                  (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,        \
+                   unsigned by, unsigned bz, unsigned shared, CUstream stream, void **arguments,   \
+                   void **extra),                                                                  \
+                  (function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra))            \
+    BFC_IN_STREAM(                                                                                 \
+        X, cuLaunchKernelEx, how ? how->hStream : NULL,                                            \
+        (const CUlaunchConfig *how, CUfunction function, void **arguments, void **extra),          \
+        (how, function, arguments, extra))                                                         \
+    BFC_IN_STREAM(X, cuLaunchCooperativeKernel, stream,                                            \
+                  (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,        \
+                   unsigned by, unsigned bz, unsigned shared, CUstream stream, void **arguments),  \
+                  (function, gx, gy, gz, bx, by, bz, shared, stream, arguments))                   \
+    X(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value), BFC_HERE)                      \
+    X(cuMemPoolCreate, (CUmemoryPool * out, const CUmemPoolProps *properties), (out, properties),  \
+      bfc_place_of(properties ? &properties->location : NULL))                                     \
+    X(cuMemPoolImportFromShareableHandle,                                                          \
+      (CUmemoryPool * out, void *handle, CUmemAllocationHandleType type, bfc_cuda_flags flags),    \
+      (out, handle, type, flags), BFC_ANYWHERE)                                                    \
+    X(cuMemPoolImportPointer,                                                                      \
+      (CUdeviceptr * out, CUmemoryPool pool, CUmemPoolPtrExportData * what), (out, pool, what),    \
+      BFC_ANYWHERE)                                                                                \
+    X(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *access, size_t count),        \
+      (pool, access, count), BFC_ANYWHERE)                                                         \
+    X(cuMemImportFromShareableHandle,                                                              \
+      (CUmemGenericAllocationHandle * out, void *handle, CUmemAllocationHandleType type),          \
+      (out, handle, type), BFC_ANYWHERE)                                                           \
+    BFC_BOTH(X, _v2, cuMemHostRegister, (void *memory, size_t bytes, unsigned flags),              \
+             (memory, bytes, flags), BFC_HERE)                                                     \
+    X(cuImportExternalMemory,                                                                      \
+      (CUexternalMemory * out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *what), (out, what),         \
+      BFC_HERE)                                                                                    \
+    X(cuExternalMemoryGetMappedBuffer,                                                             \
+      (CUdeviceptr * out, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *what),  \
+      (out, memory, what), BFC_HERE)                                                               \
+    X(cuExternalMemoryGetMappedMipmappedArray,                                                     \
+      (CUmipmappedArray * out, CUexternalMemory memory,                                            \
+       const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *what),                                     \
+      (out, memory, what), BFC_HERE)                                                               \
+    BFC_IN_STREAM(X, cuGraphicsMapResources, stream,                                               \
+                  (unsigned count, CUgraphicsResource *resources, CUstream stream),                \
+                  (count, resources, stream))                                                      \
+    X(cuMulticastCreate, (CUmemGenericAllocationHandle * out, const void *properties),             \
+      (out, properties), BFC_ANYWHERE)                                                             \
+    X(cuMulticastAddDevice, (CUmemGenericAllocationHandle object, CUdevice device),                \
+      (object, device), BFC_ON(device))                                                            \
+    X(cuMulticastBindMem,                                                                          \
+      (CUmemGenericAllocationHandle object, size_t at, CUmemGenericAllocationHandle memory,        \
+       size_t offset, size_t bytes, bfc_cuda_flags flags),                                         \
+      (object, at, memory, offset, bytes, flags), BFC_ANYWHERE)                                    \
+    X(cuMulticastBindMem_v2,                                                                       \
+      (CUmemGenericAllocationHandle object, CUdevice device, size_t at,                            \
+       CUmemGenericAllocationHandle memory, size_t offset, size_t bytes, bfc_cuda_flags flags),    \
+      (object, device, at, memory, offset, bytes, flags), BFC_ON(device))                          \
+    X(cuLogicalEndpointIdReserve, (unsigned *first, unsigned count), (first, count), BFC_ANYWHERE) \
+    X(cuLogicalEndpointCreate, (unsigned endpoint, const void *properties),                        \
+      (endpoint, properties), BFC_ANYWHERE)                                                        \
+    X(cuLogicalEndpointAddDevice, (unsigned endpoint, CUdevice device), (endpoint, device),        \
+      BFC_ON(device))                                                                              \
+    X(cuLogicalEndpointBindMem,                                                                    \
+      (unsigned endpoint, CUdevice device, uint64_t at, CUmemGenericAllocationHandle memory,       \
+       uint64_t offset, uint64_t bytes, bfc_cuda_flags flags),                                     \
+      (endpoint, device, at, memory, offset, bytes, flags), BFC_ON(device))                        \
+    X(cuLogicalEndpointImport, (unsigned endpoint, const void *handle, int type),                  \
+      (endpoint, handle, type), BFC_ANYWHERE)                                                      \
+    X(cuTexObjectCreate,                                                                           \
+      (CUtexObject * out, const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how,            \
+       const CUDA_RESOURCE_VIEW_DESC *view),                                                       \
+      (out, what, how, view), BFC_HERE)                                                            \
+    X(cuSurfObjectCreate, (CUsurfObject * out, const CUDA_RESOURCE_DESC *what), (out, what),       \
+      BFC_HERE)                                                                                    \
+    X(cuMemMap,                                                                                    \
+      (CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,      \
+       bfc_cuda_flags flags),                                                                      \
+      (bfc_mappable(pointer, bytes), bytes, offset, memory, flags), BFC_ANYWHERE)                  \
+    X(cuMemSetAccess,                                                                              \
+      (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count),            \
+      (bfc_mappable(pointer, bytes), bytes, access, count), BFC_ANYWHERE)                          \
+    X(cuMulticastBindAddr,                                                                         \
+      (CUmemGenericAllocationHandle object, size_t at, CUdeviceptr pointer, size_t bytes,          \
+       bfc_cuda_flags flags),                                                                      \
+      (object, at, bfc_mappable(pointer, bytes), bytes, flags), BFC_ANYWHERE)                      \
+    X(cuMulticastBindAddr_v2,                                                                      \
+      (CUmemGenericAllocationHandle object, CUdevice device, size_t at, CUdeviceptr pointer,       \
+       size_t bytes, bfc_cuda_flags flags),                                                        \
+      (object, device, at, bfc_mappable(pointer, bytes), bytes, flags), BFC_ON(device))            \
+    X(cuLogicalEndpointBindAddr,                                                                   \
+      (unsigned endpoint, CUdevice device, uint64_t at, void *memory, uint64_t bytes,              \
+       bfc_cuda_flags flags),                                                                      \
+      (endpoint, device, at, (void *)bfc_mappable((CUdeviceptr)memory, bytes), bytes, flags),      \
+      BFC_ON(device))
+
+/* One side of a copy that a structure describes, src or dst. */
+#define BFC_SIDE(copy, side)                                                                       \
+    ((copy)->side##MemoryType == CU_MEMORYTYPE_DEVICE ||                                           \
+             (copy)->side##MemoryType == CU_MEMORYTYPE_UNIFIED                                     \
+         ? (copy)->side##Device                                                                    \
+         : 0)
+
+/*
+ * The synchronous copies and sets that may return before the device is done, unless SYNC_MEMOPS is
+ * set for their memory (cuda.h, "API synchronization behavior"). Those to host memory always wait.
+ * NAME, parameters, arguments, where it writes device memory, where it reads such memory (0:
+ * nowhere), whether the default stream is the thread's own.
+ */
+#define BFC_SYNCHRONOUS_CALLS(X)                                                                   \
+    BFC_TWINS(X, _ptds, cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),                \
+              (to, from, bytes), to, from)                                                         \
+    BFC_TWINS(X, _ptds, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes),         \
+              (to, from, bytes), to, 0)                                                            \
+    BFC_TWINS(X, _ptds, cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes),         \
+              (to, from, bytes), to, from)                                                         \
+    BFC_TWINS(X, _ptds, cuMemcpyDtoA_v2, (CUarray to, size_t at, CUdeviceptr from, size_t bytes),  \
+              (to, at, from, bytes), 0, from)                                                      \
+    BFC_TWINS(X, _ptds, cuMemcpyAtoD_v2, (CUdeviceptr to, CUarray from, size_t at, size_t bytes),  \
+              (to, from, at, bytes), to, 0)                                                        \
+    BFC_TWINS(X, _ptds, cuMemcpyPeer,                                                              \
+              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,     \
+               size_t bytes),                                                                      \
+              (to, to_context, from, from_context, bytes), to, from)                               \
+    BFC_TWINS(X, _ptds, cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), (copy), BFC_SIDE(copy, dst),   \
+              BFC_SIDE(copy, src))                                                                 \
+    BFC_TWINS(X, _ptds, cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *copy), (copy),               \
+              BFC_SIDE(copy, dst), BFC_SIDE(copy, src))                                            \
+    BFC_TWINS(X, _ptds, cuMemcpy3D_v2, (const CUDA_MEMCPY3D *copy), (copy), BFC_SIDE(copy, dst),   \
+              BFC_SIDE(copy, src))                                                                 \
+    BFC_TWINS(X, _ptds, cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER *copy), (copy),                  \
+              BFC_SIDE(copy, dst), BFC_SIDE(copy, src))                                            \
+    BFC_TWINS(X, _ptds, cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, size_t count),        \
+              (to, value, count), to, 0)                                                           \
+    BFC_TWINS(X, _ptds, cuMemsetD16_v2, (CUdeviceptr to, unsigned short value, size_t count),      \
+              (to, value, count), to, 0)                                                           \
+    BFC_TWINS(X, _ptds, cuMemsetD32_v2, (CUdeviceptr to, unsigned value, size_t count),            \
+              (to, value, count), to, 0)                                                           \
+    BFC_TWINS(X, _ptds, cuMemsetD2D8_v2,                                                           \
+              (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height),    \
+              (to, pitch, value, width, height), to, 0)                                            \
+    BFC_TWINS(X, _ptds, cuMemsetD2D16_v2,                                                          \
+              (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height),   \
+              (to, pitch, value, width, height), to, 0)                                            \
+    BFC_TWINS(X, _ptds, cuMemsetD2D32_v2,                                                          \
+              (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height),         \
+              (to, pitch, value, width, height), to, 0)
+
+/*
+ * Calls that have a hook only so that the pools learn of a failed context when the program does: if
+ * such a call returns an error after which every call in its context fails, the next allocation
+ * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). The
+ * calls of the four tables above note a failure as well. A failure that only calls without a hook
+ * have returned is noticed at the next free. NAME, parameters, arguments.
+ */
+#define BFC_FAILURE_CALLS(X)                                                                       \
+    X(cuCtxSynchronize, (void), ())                                                                \
+    X(cuCtxSynchronize_v2, (CUcontext context), (context))                                         \
+    X(cuEventSynchronize, (CUevent event), (event))                                                \
+    X(cuEventQuery, (CUevent event), (event))                                                      \
+    BFC_BOTH(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))                           \
+    BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))                                 \
+    BFC_BOTH(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),                \
+             (to, from, bytes))                                                                    \
+    BFC_BOTH(X, _ptsz, cuMemcpyDtoHAsync_v2,                                                       \
+             (void *to, CUdeviceptr from, size_t bytes, CUstream stream),                          \
+             (to, from, bytes, stream))                                                            \
+    BFC_BOTH(X, _ptsz, cuMemcpyHtoDAsync_v2,                                                       \
+             (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),                    \
+             (to, from, bytes, stream))                                                            \
+    BFC_BOTH(X, _ptsz, cuMemcpyDtoDAsync_v2,                                                       \
+             (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                    \
+             (to, from, bytes, stream))                                                            \
+    BFC_BOTH(X, _ptsz, cuMemcpyAsync,                                                              \
+             (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                    \
+             (to, from, bytes, stream))                                                            \
+    BFC_BOTH(X, _ptsz, cuMemsetD8Async,                                                            \
+             (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),                 \
+             (to, value, count, stream))                                                           \
+    BFC_BOTH(X, _ptsz, cuMemsetD32Async,                                                           \
+             (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                      \
+             (to, value, count, stream))
+
+/* Every call with a hook: NAME, parameters, and at least one column more. */
+#define BFC_HOOKED_CALLS(X)                                                                        \
+    BFC_POOLED_CALLS(X)                                                                            \
+    BFC_ANSWERED_CALLS(X)                                                                          \
+    BFC_MAKING_CALLS(X)                                                                            \
+    BFC_CAPTURE_CALLS(X)                                                                           \
+    BFC_BYPASS_CALLS(X) BFC_INCIDENTAL_CALLS(X) BFC_SYNCHRONOUS_CALLS(X) BFC_FAILURE_CALLS(X)
+
+/* The header's macros turn these names into those of newer variants, or into their twins if a
+ * program is compiled with a default stream for each thread. */
+#undef cuCtxCreate
+#undef cuCtxDestroy
+#undef cuCtxPushCurrent
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuGetProcAddress
+#undef cuGraphAddKernelNode
+#undef cuGraphAddNode
+#undef cuGraphInstantiate
+#undef cuGraphInstantiateWithParams
+#undef cuGraphLaunch
+#undef cuGraphUpload
+#undef cuGraphicsMapResources
+#undef cuIpcOpenMemHandle
+#undef cuLaunchCooperativeKernel
+#undef cuLaunchKernel
+#undef cuLaunchKernelEx
+#undef cuMemAlloc
+#undef cuMemAllocAsync
+#undef cuMemAllocFromPoolAsync
+#undef cuMemFreeAsync
+#undef cuMemHostRegister
+#undef cuMemcpy
+#undef cuMemcpy3DPeer
+#undef cuMemcpyAsync
+#undef cuMemcpyPeer
+#undef cuMemsetD32Async
+#undef cuMemsetD8Async
+#undef cuStreamBeginCapture
+#undef cuStreamBeginCaptureToCig
+#undef cuStreamBeginCaptureToGraph
+#undef cuStreamBeginRecaptureToGraph
+#undef cuStreamDestroy
+#undef cuStreamEndCapture
+#undef cuStreamEndCaptureToCig
+#undef cuStreamQuery
+#undef cuStreamSynchronize
+
+#endif
