@@ -211,7 +211,7 @@ static int print_config(int count, char **names) {
     bfc_options_init(&origins.options);
     unsigned errors = 0;
     if (!getauxval(AT_SECURE))
-        errors += bfc_settings_read_all(&origins.options, environ, &listener);
+        errors += bfc_settings_read(&origins.options, environ, &listener);
     errors += bfc_options_read(&origins.options, environ, print_complaint, NULL);
     remember_environment(&origins);
     remember_command_line(&origins, count, names);

@@ -1,5 +1,5 @@
 /* Variables of features that were left out. */
-#include "interpose/config/left_out.h"
+#include "interpose/config/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -24,12 +24,6 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-void bfc_log_line(char *line, size_t size) {
-    size_t length = strnlen(line, size - 1);
-    line[length] = '\n';
-    bfc_quiet_write(line, length + 1);
-}
-
 /* If `number` is not 0, it is written after the message: how often the message has occurred. */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
@@ -38,7 +32,9 @@ static void log_text(const char *format, va_list arguments, unsigned number) {
     used += length > 0 ? (size_t)length : 0;
     if (number && used < sizeof line)
         snprintf(line + used, sizeof line - used, " (number %u of this kind)", number);
-    bfc_log_line(line, sizeof line);
+    size_t end = strnlen(line, sizeof line - 1);
+    line[end] = '\n';
+    bfc_quiet_write(line, end + 1);
 }
 
 void bfc_log(int level, const char *format, ...) {

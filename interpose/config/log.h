@@ -34,8 +34,4 @@ void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
  */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Writes the text in a buffer of `size` bytes, whatever the level. A newline is put after the text,
- * or into the buffer's last byte. */
-void bfc_log_line(char *line, size_t size);
-
 #endif

@@ -90,15 +90,15 @@ enum bfc_option_mark {
 
 struct bfc_option {
     const char *name;
+    const char *former; /* the variable's former name, which is still accepted; or NULL */
     enum bfc_option_kind kind;
+    unsigned marks;       /* enum bfc_option_mark */
     const char *standard; /* the default, as a user would write it */
     const char *choices; /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", "; for FILE:
                             a word that is no path, or NULL */
     uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
     size_t offset;        /* offset of the value in struct bfc_options */
     const char *meaning;
-    const char *former; /* the variable's former name, which is still accepted; or NULL */
-    unsigned marks;     /* enum bfc_option_mark */
 };
 
 extern const struct bfc_option bfc_option_table[];

@@ -2,13 +2,15 @@
 #include "interpose/config/options.h"
 
 #include <fnmatch.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/numbers.h"
 #include "base/sizes.h"
-#include "interpose/config/distance.h"
 
 /* The settings that each BFC_MODE chooses in place of a default. */
 static const struct choice {
@@ -277,36 +279,64 @@ const char *bfc_options_unread(const struct bfc_options *options) {
 }
 
 struct complaint {
-    void (*complain)(void *context, const char *line);
+    void (*complain)(void *context, const char *line); /* NULL: nobody listens */
     void *context;
-    char line[512];
 };
 
+static void write_complaint(const struct complaint *complaint, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+
+static void write_complaint(const struct complaint *complaint, const char *format, ...) {
+    char line[512] = "bfcpreload: ";
+    size_t used = strlen(line);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof line - used, format, arguments);
+    va_end(arguments);
+    if (complaint->complain)
+        complaint->complain(complaint->context, line);
+}
+
 /* The environment is read after all settings files, so the complaint can say which value holds. */
-static void complain_malformed(struct complaint *complaint, const struct bfc_options *options,
+static void complain_malformed(const struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];
-    size_t size = sizeof complaint->line;
     bfc_option_describe(option, accepted, sizeof accepted);
     bfc_option_print(options, option->name, held, sizeof held);
-    int used =
-        snprintf(complaint->line, size, "bfcpreload: %s=%.128s is not accepted: expected %s; ",
-                 option->name, value, accepted);
-    if (option->marks & BFC_OPTION_BINDING)
-        snprintf(complaint->line + used, size - (size_t)used,
-                 "this process is not pooled, every call goes to the driver");
-    else
-        snprintf(complaint->line + used, size - (size_t)used, "%s%s holds",
-                 strcmp(held, option->standard) == 0 ? "the default " : "", held);
-    complaint->complain(complaint->context, complaint->line);
+    bool binding = option->marks & BFC_OPTION_BINDING;
+    const char *kind = strcmp(held, option->standard) == 0 ? "the default " : "";
+    write_complaint(complaint, "%s=%.128s is not accepted: expected %s; %s%s%s", option->name,
+                    value, accepted,
+                    binding ? "this process is not pooled, every call goes to the driver" : kind,
+                    binding ? "" : held, binding ? "" : " holds");
+}
+
+/* Counts the letters to insert, leave out or change to make one name the other, by dynamic
+ * programming with one row (V. Levenshtein, 1966). UINT64_MAX: a name is longer than 63 bytes. */
+static uint64_t name_distance(const char *a, const char *b) {
+    enum { LONGEST = 63 };
+    uint64_t row[LONGEST + 1], length = strnlen(b, LONGEST + 1);
+    if (length > LONGEST || strnlen(a, LONGEST + 1) > LONGEST)
+        return UINT64_MAX;
+    for (uint64_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (; *a; a++) {
+        uint64_t diagonal = row[0]++;
+        for (uint64_t j = 1; j <= length; j++) {
+            uint64_t changed = diagonal + (*a != b[j - 1]);
+            diagonal = row[j];
+            row[j] = bfc_min(changed, bfc_min(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[length];
 }
 
 /* The nearest name differs in at most three letters, and in at most a third of its length. */
 const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
-    unsigned least = 4;
+    uint64_t least = 4;
     for (size_t i = 0; i < bfc_option_count; i++) {
-        unsigned away = bfc_name_distance(name, bfc_option_table[i].name);
+        uint64_t away = name_distance(name, bfc_option_table[i].name);
         if (away < least && 3 * away <= strlen(bfc_option_table[i].name)) {
             least = away;
             nearest = bfc_option_table[i].name;
@@ -315,13 +345,12 @@ const char *bfc_option_nearest(const char *name) {
     return nearest;
 }
 
-static void complain_unknown(struct complaint *complaint, const char *name, const char *value) {
+static void complain_unknown(const struct complaint *complaint, const char *name,
+                             const char *value) {
     const char *nearest = bfc_option_nearest(name);
-    snprintf(complaint->line, sizeof complaint->line,
-             "bfcpreload: %.64s=%.64s: no such variable%s%s%s", name, value,
-             nearest ? "; did you mean " : "; bfcrun --help lists them", nearest ? nearest : "",
-             nearest ? "?" : "");
-    complaint->complain(complaint->context, complaint->line);
+    write_complaint(complaint, "%.64s=%.64s: no such variable%s%s%s", name, value,
+                    nearest ? "; did you mean " : "; bfcrun --help lists them",
+                    nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* Whether only this project's scripts and tests read a variable, and not the library. */
@@ -335,7 +364,7 @@ static bool is_of_our_builds(const char *name) {
  * former name, otherwise only if NAME is not. False: the variable is unknown or malformed.
  */
 static bool read_variable(struct bfc_options *options, const char *variable, bool former,
-                          struct complaint *complaint) {
+                          const struct complaint *complaint) {
     const char *equals = strchr(variable, '=');
     if (!equals)
         return true;
@@ -346,17 +375,15 @@ static bool read_variable(struct bfc_options *options, const char *variable, boo
         return true;
     if (option && bfc_option_set(options, option, equals + 1))
         return true;
-    if (complaint->complain) {
-        if (option)
-            complain_malformed(complaint, options, option, equals + 1);
-        else
-            complain_unknown(complaint, name, equals + 1);
-    }
+    if (option)
+        complain_malformed(complaint, options, option, equals + 1);
+    else
+        complain_unknown(complaint, name, equals + 1);
     return false;
 }
 
 static unsigned read_variables(struct bfc_options *options, char *const *environment, bool former,
-                               struct complaint *complaint) {
+                               const struct complaint *complaint) {
     unsigned errors = 0;
     for (; environment && *environment; environment++)
         if (strncmp(*environment, "BFC_", 4) == 0 &&
@@ -367,20 +394,19 @@ static unsigned read_variables(struct bfc_options *options, char *const *environ
 
 /* ---- settings that contradict each other ---- */
 
-static uint64_t bytes_if_size(const struct bfc_amount *amount) {
-    return amount->fraction > 0 ? UINT64_MAX : amount->bytes;
+/* Whether an amount is above a limit, as far as that can be told without the device's size. */
+static bool is_above(const struct bfc_amount *amount, const struct bfc_amount *limit) {
+    if (amount->fraction > 0)
+        return limit->fraction > 0 && amount->fraction > limit->fraction;
+    return limit->fraction <= 0 && amount->bytes > limit->bytes;
 }
 
 static const char *find_contradiction(const struct bfc_options *options) {
-    const struct bfc_amount *limit = &options->limit, *first = &options->preallocate;
     bool preallocates = options->growth == 3, doubles = options->growth == 0;
     if (doubles && options->policy == 0 && options->growth_size > options->growth_max)
         return "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted is at most BFC_GROWTH_MAX, which "
                "is used for every step";
-    if (preallocates && bytes_if_size(first) != UINT64_MAX &&
-        bytes_if_size(first) > bytes_if_size(limit))
-        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is at most BFC_LIMIT, which is used";
-    if (preallocates && first->fraction > limit->fraction && limit->fraction > 0)
+    if (preallocates && is_above(&options->preallocate, &options->limit))
         return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is at most BFC_LIMIT, which is used";
     if (options->trim_idle >= 0 && !options->stats)
         return "BFC_TRIM_IDLE needs the helper thread that comes with BFC_STATS=1: with "
@@ -394,17 +420,6 @@ static const char *find_contradiction(const struct bfc_options *options) {
     return NULL;
 }
 
-static unsigned complain_contradiction(const struct bfc_options *options,
-                                       struct complaint *complaint) {
-    const char *contradiction = find_contradiction(options);
-    if (!contradiction)
-        return 0;
-    snprintf(complaint->line, sizeof complaint->line, "bfcpreload: %s", contradiction);
-    if (complaint->complain)
-        complaint->complain(complaint->context, complaint->line);
-    return 1;
-}
-
 unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
                           void (*complain)(void *context, const char *line), void *context) {
     struct complaint complaint = {.complain = complain, .context = context};
@@ -412,7 +427,10 @@ unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
     errors += read_variables(options, environment, false, &complaint);
     if (options->leak_exit > 0)
         options->summary = BFC_SUMMARY_LEAKS;
-    return errors + complain_contradiction(options, &complaint);
+    const char *contradiction = find_contradiction(options);
+    if (contradiction)
+        write_complaint(&complaint, "%s", contradiction);
+    return errors + (contradiction != NULL);
 }
 
 static void print_choice(const char *choices, int index, char *text, size_t size) {

@@ -57,6 +57,14 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total);
 void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
                            struct bfc_pool_config *config);
 
+/*
+ * Sets each variable that asks for a feature which this build left out (-Dfeatures) to the value
+ * that holds without that feature. Calls `complain` with one finished line (no newline) for each
+ * whose value was not its default, and returns how many there were.
+ */
+unsigned bfc_left_out_settle(struct bfc_options *options,
+                             void (*complain)(void *context, const char *line), void *context);
+
 /* Writes the value in force of the variable `name` of the table; cut off at `size` bytes. */
 void bfc_option_print(const struct bfc_options *options, const char *name, char *text, size_t size);
 

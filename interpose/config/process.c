@@ -13,12 +13,11 @@
 
 #include "base/atomic.h"
 #include "base/file_name.h"
-#include "interpose/config/fork_check.h"
-#include "interpose/config/left_out.h"
 #include "interpose/config/routes.h"
 #include "interpose/config/settings_file.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
+#include "interpose/host/quiet.h"
 #include "interpose/host/scratch.h"
 #include "interpose/table/feature.h"
 
@@ -32,31 +31,19 @@ static void *libc_variable(const char *name) {
     return variable ? variable : (void *)&nothing;
 }
 
-struct bfc_process *bfc_process_made; /* in memory of bfc_fork_check_map */
-
-struct complaints {
-    unsigned kept;
-    char lines[8][512];
-};
+struct bfc_process *bfc_process_made;
 
 static void keep_complaint(void *context, const char *line) {
-    struct complaints *complaints = context;
-    if (complaints->kept < 8)
-        snprintf(complaints->lines[complaints->kept++], sizeof complaints->lines[0], "%s", line);
+    char *complaints = ((struct bfc_process *)context)->complaints;
+    size_t used = strlen(complaints);
+    snprintf(complaints + used, BFC_COMPLAINTS - used, "%s\n", line);
 }
 
-static void store_complaints(struct bfc_process *process, const struct complaints *complaints) {
-    size_t used = 0, size = sizeof process->complaints;
-    for (unsigned i = 0; i < complaints->kept && used < size; i++)
-        used +=
-            (size_t)snprintf(process->complaints + used, size - used, "%s\n", complaints->lines[i]);
-}
-
-static void print_complaints(const struct bfc_process *process, struct complaints *complaints) {
+static void print_complaints(const struct bfc_process *process) {
     if (process->options.log < BFC_LOG_ERROR)
         return;
-    for (unsigned i = 0; i < complaints->kept; i++)
-        bfc_log_line(complaints->lines[i], sizeof complaints->lines[i]);
+    if (process->complaints[0])
+        bfc_quiet_write(process->complaints, strlen(process->complaints));
     if (process->refuse)
         bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the settings are mended");
 }
@@ -138,25 +125,37 @@ static bool has_more_rights(void) {
 
 /* Reads files and variables, unless the user must not steer the process. Returns the number of
  * complaints. */
-static unsigned read_settings(struct bfc_options *options, struct complaints *complaints) {
+static unsigned read_settings(struct bfc_process *process) {
     char *const *environment = *(char ***)libc_variable("environ");
-    struct bfc_settings_listener listener = {.complain = keep_complaint, .context = complaints};
+    struct bfc_settings_listener listener = {.complain = keep_complaint, .context = process};
+    struct bfc_options *options = &process->options;
     unsigned errors = 0;
     if (!has_more_rights()) {
-        errors = bfc_settings_read_all(options, environment, &listener);
-        errors += bfc_options_read(options, environment, keep_complaint, complaints);
+        errors = bfc_settings_read(options, environment, &listener);
+        errors += bfc_options_read(options, environment, keep_complaint, process);
     }
-    return errors + bfc_left_out_settle(options, keep_complaint, complaints);
+    return errors + bfc_left_out_settle(options, keep_complaint, process);
+}
+
+/* Maps a state of zeros, which the kernel turns to zeros again in any child with its own copy of
+ * our memory; this covers a raw clone, which an atfork handler would not see. NULL: the host has no
+ * memory, or the kernel cannot wipe (before Linux 4.14). */
+static struct bfc_process *map_process(void) {
+    struct bfc_process *process = bfc_scratch_begin(sizeof *process);
+    if (process && madvise(process, sizeof *process, MADV_WIPEONFORK) != 0) {
+        bfc_scratch_end(process, sizeof *process);
+        return NULL;
+    }
+    return process;
 }
 
 /* Several threads may get here at once: each makes its own state, and the first to publish wins. */
-static struct bfc_process *make_process(struct complaints *complaints) {
-    struct bfc_process *process = bfc_fork_check_map(sizeof *process);
+static struct bfc_process *make_process(void) {
+    struct bfc_process *process = map_process();
     if (!process)
         return NULL;
     bfc_options_init(&process->options);
-    process->configuration_errors = read_settings(&process->options, complaints);
-    store_complaints(process, complaints);
+    process->configuration_errors = read_settings(process);
     bool watched = is_watched();
     const char *objection = find_objection(&process->options);
     process->active = !watched && !objection;
@@ -171,11 +170,11 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     bfc_features_begin();
     struct bfc_process *first = NULL;
     if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {
-        munmap(process, sizeof *process);
+        bfc_scratch_end(process, sizeof *process);
         return first;
     }
     bfc_log_begin(&process->options.log);
-    print_complaints(process, complaints);
+    print_complaints(process);
     log_decisions(process, fell_back, watched, objection);
     bfc_routes_begin();
     return process;
@@ -185,9 +184,7 @@ const struct bfc_process *bfc_process(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (!process) {
         int reason = errno;
-        struct complaints *complaints = bfc_scratch_begin(sizeof *complaints);
-        process = complaints ? make_process(complaints) : NULL;
-        bfc_scratch_end(complaints, sizeof *complaints);
+        process = make_process();
         errno = reason;
     }
     return process && process->alive ? process : NULL;

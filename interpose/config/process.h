@@ -1,8 +1,9 @@
 /*
  * The state of the whole process: its options, and whether the library may act in it.
  *
- * It is made at the first allocation; a process that never allocates has none. In a forked child it
- * is wiped (fork_check.h).
+ * It is made at the first allocation; a process that never allocates has none. CUDA is unusable in
+ * a forked child, so everything is forwarded there: the state lies in memory that the kernel wipes
+ * in such a child, so that `alive` is false there.
  */
 #ifndef BFC_INTERPOSE_PROCESS_H
 #define BFC_INTERPOSE_PROCESS_H
@@ -22,6 +23,7 @@ enum bfc_usual {
     BFC_USUAL = 3,
 };
 
+enum { BFC_COMPLAINTS = 4096 };
 struct bfc_process {
     bool alive;     /* false in a forked child */
     bool active;    /* false: disabled by a variable */
@@ -29,8 +31,8 @@ struct bfc_process {
     bool refuse;    /* BFC_STRICT=1, and a setting was complained of: allocations fail */
     unsigned usual; /* atomic: BFC_USUAL, or less */
     unsigned configuration_errors;
-    char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
+    char complaints[BFC_COMPLAINTS]; /* a line each, cut off */
 };
 
 /* The process's state once it is made; wiped in a forked child. Other files read it only by the
@@ -47,7 +49,7 @@ static inline bool bfc_process_is_usual(void) {
 }
 
 /*
- * Whether this is a forked child (fork_check.h). None of our threads run in it, and locks that
+ * Whether this is a forked child. None of our threads run in it, and locks that
  * other threads held at the fork are never released. Also false before the state is made.
  */
 static inline bool bfc_process_is_forked(void) {

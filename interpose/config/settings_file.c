@@ -19,6 +19,8 @@
 /* Some editors write this mark before the first line of a file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
+#define MOST 65536u /* bytes of a file */
+
 struct reading {
     struct bfc_options *options;
     const struct bfc_settings_listener *listener;
@@ -147,11 +149,11 @@ static const char *find_objection(int file, bool only_own) {
 
 static void read_open_file(struct reading *reading, int file, bool only_own, char *text) {
     const char *objection = find_objection(file, only_own);
-    ssize_t length = objection ? 0 : read_whole(file, text, BFC_SETTINGS_MOST);
+    ssize_t length = objection ? 0 : read_whole(file, text, MOST);
     if (objection)
         report_line(reading, "%s", objection);
     else if (length < 0 && errno == EFBIG)
-        report_line(reading, " larger than %u bytes", BFC_SETTINGS_MOST - 1);
+        report_line(reading, " larger than %u bytes", MOST - 1);
     else if (length < 0)
         report_line(reading, " cannot be read (error %d)", errno);
     if (length <= 0)
@@ -166,16 +168,18 @@ static void read_open_file(struct reading *reading, int file, bool only_own, cha
     }
 }
 
-unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool only_own,
-                           const struct bfc_settings_listener *listener) {
+/* With `only_own` a file that belongs neither to the effective user nor to root is refused, since
+ * it says where files are written. */
+static unsigned read_file(struct bfc_options *options, const char *path, bool only_own,
+                          const struct bfc_settings_listener *listener) {
     struct reading reading = {.options = options, .listener = listener, .path = path};
     int cancel = bfc_cancel_disable();
     int file = bfc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (file >= 0) {
-        char *text = bfc_scratch_begin(BFC_SETTINGS_MOST + 1);
+        char *text = bfc_scratch_begin(MOST + 1);
         if (text)
             read_open_file(&reading, file, only_own, text);
-        bfc_scratch_end(text, BFC_SETTINGS_MOST + 1);
+        bfc_scratch_end(text, MOST + 1);
         close(file);
     } else if (errno == EACCES && !only_own) {
         report_line(&reading, " permission denied");
@@ -208,12 +212,12 @@ bool bfc_user_settings(char *const *environment, char *path, size_t size) {
     return length > 0 && (size_t)length < size;
 }
 
-unsigned bfc_settings_read_all(struct bfc_options *options, char *const *environment,
-                               const struct bfc_settings_listener *listener) {
-    unsigned errors = bfc_settings_read(options, BFC_SYSTEM_SETTINGS, false, listener);
+unsigned bfc_settings_read(struct bfc_options *options, char *const *environment,
+                           const struct bfc_settings_listener *listener) {
+    unsigned errors = read_file(options, BFC_SYSTEM_SETTINGS, false, listener);
     char *path = bfc_scratch_begin(PATH_MAX);
     if (path && bfc_user_settings(environment, path, PATH_MAX))
-        errors += bfc_settings_read(options, path, true, listener);
+        errors += read_file(options, path, true, listener);
     bfc_scratch_end(path, PATH_MAX);
     return errors;
 }

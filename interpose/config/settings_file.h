@@ -12,7 +12,6 @@
 
 #define BFC_SYSTEM_SETTINGS "/etc/bfcpreload.conf"
 #define BFC_USER_SETTINGS "bfcpreload.conf" /* in $XDG_CONFIG_HOME, or else ~/.config */
-#define BFC_SETTINGS_MOST 65536u            /* bytes of a file */
 
 /* Called while a file is read: for each complaint, and for each value taken. Both may be NULL. */
 struct bfc_settings_listener {
@@ -26,15 +25,11 @@ struct bfc_settings_listener {
 bool bfc_user_settings(char *const *environment, char *path, size_t size);
 
 /*
- * Reads one file into `options`; a line that is not accepted changes nothing. `only_own`: a file
- * that belongs neither to the effective user nor to root is refused, since it says where files are
- * written. Returns how many complaints there were; a missing file is none.
+ * Reads both files into `options`; a line that is not accepted changes nothing. Returns how many
+ * complaints there were; a missing file is none. Not for a process that runs with more rights than
+ * its user (AT_SECURE).
  */
-unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool only_own,
+unsigned bfc_settings_read(struct bfc_options *options, char *const *environment,
                            const struct bfc_settings_listener *listener);
-
-/* Reads both files. Not for a process that runs with more rights than its user (AT_SECURE). */
-unsigned bfc_settings_read_all(struct bfc_options *options, char *const *environment,
-                               const struct bfc_settings_listener *listener);
 
 #endif

@@ -91,7 +91,8 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     fill_ranks(header);
     bfc_options_print(&process->options, header->configuration, sizeof header->configuration);
     header->configuration_errors = process->configuration_errors;
-    memcpy(header->complaints, process->complaints, sizeof header->complaints);
+    snprintf(header->complaints, sizeof header->complaints, "%.*s",
+             (int)sizeof header->complaints - 1, process->complaints);
 }
 
 /* ---- making it ---- */

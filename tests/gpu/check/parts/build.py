@@ -74,8 +74,7 @@ def build_bfcstat(session, version):
     paths = sources("tools/bfcstat/*.c", "tools/bfcstat/*/*.c", "tools/report/*.c",
                     "tools/snapshot/*.c", "tools/text/*.c", "tools/job/*.c", "tools/symbols/*.c", "tools/plan/common/*.c",
                     "planner/common/*.c", "planner/image/*.c", "planner/model/*.c", "segment/*.c", "base/*.c",
-                    "interpose/config/options.c", "interpose/config/option_table.c", "interpose/config/configure.c",
-                    "interpose/config/distance.c")
+                    "interpose/config/options.c", "interpose/config/option_table.c", "interpose/config/configure.c")
     made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve_metrics.c"))],
                           f'-DBFC_VERSION="{version}"', "-I" + session.work)
     if error:
