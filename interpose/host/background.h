@@ -1,22 +1,27 @@
 /*
- * Whether the library's own threads may work. Once the process exits, these must not call the
- * driver any more, because the driver may already be shutting down.
+ * The library's own threads, and whether they may work. Once the process exits, these must not call
+ * the driver any more, because the driver may already be shutting down.
  *
- * Such a thread calls bfc_background_enter first, and encloses each piece of work that may call the
- * driver in bfc_background_begin and _end. At the process's exit a handler forbids further work,
- * and waits a second at most for work under way.
+ * A thread that may call the driver calls bfc_background_enter first, and encloses each piece of
+ * work that may call the driver in bfc_background_begin and _end. At the process's exit a handler
+ * forbids further work, and waits a second at most for work under way.
  */
 #ifndef BFC_INTERPOSE_BACKGROUND_H
 #define BFC_INTERPOSE_BACKGROUND_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 /*
- * Starts a thread of the library's own, with all signals blocked, since the program's handlers must
- * not run there. At the process's exit its work is stopped before the driver's own handlers run.
- * False: the host has no memory, or allows no thread.
+ * Runs `run(argument)` in a new thread, which is detached, blocks all signals, since the program's
+ * handlers must not run there, and is not joined at exit. `stack_bytes` is its stack's size; 0, or
+ * a size that the C library refuses, means the default. False: the host has no memory, or allows no
+ * thread. Thread-safe.
  */
+bool bfc_thread_start(void *(*run)(void *argument), void *argument, size_t stack_bytes);
+
+/* The same with a small stack, for background work: at the process's exit it is stopped before the
+ * driver's own handlers run. */
 bool bfc_background_start(void *(*run)(void *), void *argument);
 
 /* Declares the calling thread to be a background thread. */

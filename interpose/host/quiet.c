@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/cancel.h"
+#include "base/shared_folder.h"
 
 #define TIMEOUT_MS 100 /* how long a standard error that accepts nothing is waited for */
 
@@ -55,11 +56,6 @@ void bfc_quiet_end(const struct bfc_quiet *quiet) {
 }
 
 /* ---- standard error ---- */
-
-/* glibc has a function fstat only since 2.33. */
-static bool status_of_file(int file, struct stat *status) {
-    return syscall(SYS_fstat, file, status) == 0;
-}
 
 static dev_t first_device;
 static ino_t first_inode;
@@ -109,15 +105,17 @@ static bool has_kind(const struct stat *status) {
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);
-    return status_of_file(STDOUT_FILENO, &output) && output.st_dev == status->st_dev &&
+    return bfc_file_status(STDOUT_FILENO, &output) && output.st_dev == status->st_dev &&
            output.st_ino == status->st_ino && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
            fcntl(STDOUT_FILENO, F_GETFL) == flags && fcntl(STDERR_FILENO, F_GETFD) == 0 &&
            fcntl(STDOUT_FILENO, F_GETFD) == 0;
 }
 
-bool bfc_is_standard_error(void) {
+/* Whether descriptor 2 is the standard error that the program was started with, or the file that
+ * the program has given to both standard streams; never a file that merely has its number. */
+static bool is_standard_error(void) {
     struct stat status;
-    if (!status_of_file(STDERR_FILENO, &status) || !has_kind(&status))
+    if (!bfc_file_status(STDERR_FILENO, &status) || !has_kind(&status))
         return false;
     if (was_open && status.st_dev == first_device && status.st_ino == first_inode)
         return true;
@@ -140,7 +138,7 @@ static bool takes_text(void) {
 void bfc_quiet_write(const char *text, size_t size) {
     struct bfc_quiet quiet;
     int reason = errno, cancel = bfc_cancel_disable();
-    if (bfc_is_standard_error() && takes_text()) {
+    if (is_standard_error() && takes_text()) {
         bfc_quiet_begin(&quiet);
         /* One write, so that lines of several processes do not mix. Nothing can be done if it
          * fails. */

@@ -18,10 +18,6 @@ struct bfc_quiet {
 void bfc_quiet_begin(struct bfc_quiet *quiet);
 void bfc_quiet_end(const struct bfc_quiet *quiet); /* keeps errno */
 
-/* Whether descriptor 2 is the standard error that the program was started with, or the file that
- * the program has given to both standard streams; never a file that merely has its number. */
-bool bfc_is_standard_error(void);
-
 /* Writes once to standard error, if descriptor 2 is still that and accepts the text within a
  * moment. */
 void bfc_quiet_write(const char *text, size_t size);
