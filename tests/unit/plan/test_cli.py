@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -277,6 +278,32 @@ class Solve(Case):
                     elif command[0] == "solve":
                         os.remove(self.path("new"))  # whole: it may have been over by then
                     self.assertEqual(sorted(os.listdir(self.folder.name)), ["a.csv", "p"])
+
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_interrupt_when_an_output_has_just_been_made(self):
+        """The system call that makes it returns late: the interrupt comes before the program knows of its file."""
+        for _ in range(20):  # a busy machine may look too late
+            job = subprocess.Popen(
+                ["strace", "-f", "-o", "/dev/null", "-e", "trace=openat", "-e", "inject=openat:delay_exit=50000",
+                 "sh", "-c", 'echo $$ && exec "$@"', "sh", BFCPLAN, "lifetimes",
+                 os.path.join(EXAMPLES, "network.json"), "-o", self.path("new")],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            pid = job.stdout.readline()
+            if not pid:
+                self.skipTest(f"strace: {job.communicate()[1]}")
+            while not os.listdir(self.folder.name) and job.poll() is None:
+                time.sleep(0.001)
+            interrupted = job.poll() is None
+            if interrupted:
+                os.kill(int(pid), signal.SIGINT)
+            told = job.communicate(timeout=60)[1]
+            if os.path.exists(self.path("new")):  # too late
+                os.remove(self.path("new"))
+                interrupted = False
+            self.assertEqual(os.listdir(self.folder.name), [])
+            if interrupted:
+                break
+        self.assertRegex(told, r"^bfcplan: interrupted: nothing was written\n$")
 
     def test_errors_leave_the_old_plan(self):
         plan = self.write("p", "old")

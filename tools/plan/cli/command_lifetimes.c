@@ -160,7 +160,6 @@ static const struct progress_way dump_way = {dump_stages, 2, false};
 static int take_dump(const struct settings *s) {
     struct lifetimes lifetimes;
     struct plan_error error;
-    progress_start(&dump_way);
     bool good = import_dump(s, &lifetimes, &error);
     progress_stop();
     if (!good)
@@ -177,11 +176,14 @@ int command_lifetimes(int argc, char **argv) {
     struct plan_error error;
     if (!parse_settings(argc, argv, &settings))
         return EXIT_USAGE;
-    if (!file_check_output(settings.output, &error))
+    const bool is_dump = import_kind_of(settings.file) == IMPORT_LIFETIMES;
+    progress_start(is_dump ? &dump_way : &way);
+    if (!file_check_output(settings.output, &error)) {
+        progress_stop();
         return command_fail(&error);
-    if (import_kind_of(settings.file) == IMPORT_LIFETIMES)
+    }
+    if (is_dump)
         return take_dump(&settings);
-    progress_start(&way);
     if (!read_graph(&graph, &settings, &error)) {
         progress_stop();
         return command_fail(&error);

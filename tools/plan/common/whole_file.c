@@ -1,6 +1,7 @@
 #include "tools/plan/common/whole_file.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,16 +9,41 @@
 
 #include "base/atomic.h"
 
-static const char *unfinished; /* atomic: the open writer's temporary file */
+/* The open writer's temporary file. Changed, and made and named at once, under the lock: whoever
+ * drops it sees it whole. The lock's holder takes no signals, so a handler in the same thread finds
+ * the lock free, and one in another thread waits for a few system calls at most. */
+static const char *unfinished;
+static bool locked; /* atomic */
+
+static void take_lock(void) {
+    while (bfc_exchange_acquire(&locked, true))
+        ;
+}
+
+/* In Linux sigprocmask changes only the calling thread's mask. */
+static sigset_t lock_unfinished(void) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    take_lock();
+    return before;
+}
+
+static void unlock_unfinished(const sigset_t *before) {
+    bfc_store_release(&locked, false);
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
 
 void file_drop_unfinished(void) {
-    const char *path = bfc_load_acquire(&unfinished);
-    if (path)
-        unlink(path);
+    take_lock();
+    if (unfinished)
+        unlink(unfinished);
 }
 
 static void free_temporary(struct file_writer *writer) {
-    bfc_store_release(&unfinished, (const char *)NULL);
+    const sigset_t before = lock_unfinished();
+    unfinished = NULL;
+    unlock_unfinished(&before);
     free(writer->temporary);
     writer->temporary = NULL;
 }
@@ -85,10 +111,12 @@ static FILE *open_temporary(struct file_writer *writer) {
         writer->temporary = NULL;
         return NULL;
     }
+    const sigset_t before = lock_unfinished();
     const int descriptor = mkostemp(writer->temporary, 02000000 /* O_CLOEXEC */);
+    unfinished = descriptor < 0 ? NULL : writer->temporary;
+    unlock_unfinished(&before);
     if (descriptor < 0)
         return NULL;
-    bfc_store_release(&unfinished, (const char *)writer->temporary);
     const mode_t mask = umask(0);
     umask(mask);
     (void)!fchmod(descriptor, 0666 & ~mask);

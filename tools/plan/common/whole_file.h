@@ -23,8 +23,8 @@ bool file_open(struct file_writer *writer, const char *path, struct plan_error *
 bool file_close(struct file_writer *writer, struct plan_error *error);
 /* Refuses a path that file_open would refuse, and changes no file. Call it before long work. */
 bool file_check_output(const char *path, struct plan_error *error);
-/* Removes the temporary file of the open writer, of which there is at most one. For signal
- * handlers, before the program ends. */
+/* Removes the temporary file of the open writer, of which there is at most one, and lets nobody
+ * make another one: whoever tries waits. For signal handlers that end the program then. */
 void file_drop_unfinished(void);
 /* Discards what was written: the file at the path stays as it was. */
 void file_abandon(struct file_writer *writer);
