@@ -17,10 +17,11 @@ MIB = 1 << 20
 
 
 class Job:
-    """A preloaded program that holds its memory, and leaks 16 MiB more at each line that it reads."""
+    """A preloaded program that holds its memory, and leaks 16 MiB more at each line that it reads. It gives nothing
+    back to jobs of other tests that run out of memory at the same time: that would be among its calls."""
 
     def __init__(self, scene, **variables):
-        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_STACKS="all")
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_STACKS="all", BFC_YIELD="0")
         self.process = subprocess.Popen([HOLDER, scene], env=dict(env, **variables), text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.process.stdout.readline() != "ready\n":
