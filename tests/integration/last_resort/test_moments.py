@@ -140,7 +140,8 @@ class Moments(JobsTest):
                 self.kill(victim)
                 self.assertEqual(self.start("alloc", 80, BFC_SPILL="1G").results(), ["0"])
                 holder.go_on()
-                self.assertEqual(self.start("alloc", 200).results(), ["0"])
+                holder.until_ready()  # it has freed
+                self.assertEqual(self.start("alloc", 200, BFC_WAIT="90").results(), ["0"])
                 holder.end()
         self.expect_nothing_left()
 

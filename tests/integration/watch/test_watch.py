@@ -169,7 +169,6 @@ class Watch(unittest.TestCase):
     @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
     def test_top(self):
         job = self.start("1000000", "10", RANK="3", LOCAL_RANK="1")
-        tmux = ["tmux", "-S", self.path("socket"), "-f", "/dev/null"]
 
         def screen():
             return subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True).stdout
@@ -184,6 +183,8 @@ class Watch(unittest.TestCase):
             self.fail(f"{words} does not appear:\n{screen()}")
 
         for colour in ("", "1"):
+            # A server that is about to end refuses new sessions: each has a server of its own.
+            tmux = ["tmux", "-S", self.path("socket" + colour), "-f", "/dev/null"]
             environment = dict(os.environ, NO_COLOR=colour, LANG="C.UTF-8", TERM="xterm-256color")
             subprocess.run([*tmux, "new-session", "-d", "-x", "80", "-y", "24",
                             f"'{BFCSTAT}' top --interval=0.2"], check=True, env=environment)
