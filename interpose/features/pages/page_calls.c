@@ -36,10 +36,6 @@ struct visit {
     CUstreamCaptureMode mode;
 };
 
-static bool has_ended(const struct bfc_arena *arena) {
-    return bfc_load_acquire(&arena->ended);
-}
-
 static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
     if (bfc_background_is_stopped() || !bfc_arena_await(arena))
@@ -58,7 +54,7 @@ static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
     visit->arena = NULL;
-    if (bfc_background_is_stopped() || !has_ended(arena))
+    if (bfc_background_is_stopped() || !bfc_load_acquire(&arena->ended))
         return false;
     visit->mode = bfc_capture_relax_now(visit->driver);
     return true;
@@ -254,18 +250,9 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
 
 /* ---- the context's end ---- */
 
-/* Pages looked up at once: the host may have no memory for a list. */
-enum { AT_ONCE = 64 };
-
-struct found {
-    unsigned count;
-    struct bfc_page_info page[AT_ONCE];
-};
-
-static bool add_found(void *context, const struct bfc_page_info *page) {
-    struct found *found = context;
-    found->page[found->count++] = *page;
-    return found->count < AT_ONCE;
+static bool note_page(void *context, const struct bfc_page_info *page) {
+    *(struct bfc_page_info *)context = *page;
+    return false;
 }
 
 /* Gives one page back to the device; returns its bytes, 0 if that failed. */
@@ -279,17 +266,10 @@ static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena
 }
 
 static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    struct found found;
-    bfc_addr from = 0;
+    struct bfc_page_info page = {0};
     uint64_t went = 0;
-    do {
-        found.count = 0;
-        bfc_pool_visit_pages(arena->pool, from, UINT64_MAX, add_found, &found);
-        for (unsigned i = 0; i < found.count; i++) {
-            went += give_page_back(driver, arena, &found.page[i]);
-            from = found.page[i].start + found.page[i].bytes;
-        }
-    } while (found.count == AT_ONCE);
+    while (bfc_pool_visit_pages(arena->pool, page.start + page.bytes, UINT64_MAX, note_page, &page))
+        went += give_page_back(driver, arena, &page);
     if (went)
         report_released(arena, went);
 }

@@ -16,8 +16,7 @@ struct bfc_paging {
     uint64_t granule;               /* least bytes of a page */
     CUmemAllocationProp properties; /* properties of each page */
     struct bfc_page_calls calls;
-    uint64_t unreported; /* bytes of created pages that no event reports yet; only the thread
-                            that may call for pages uses it */
+    uint64_t unreported; /* bytes of created pages without an event yet; for the pages' turn */
 };
 
 extern unsigned bfc_paging_slot;

@@ -82,8 +82,7 @@ static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
     return NULL;
 }
 
-/* Whether there is only one device: between devices without peer access a plain copy does not reach
- * pages. */
+/* Whether there is one device alone: without peer access a plain copy to another misses pages. */
 static bool is_alone(const struct bfc_driver *driver) {
     int devices = 0;
     return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&

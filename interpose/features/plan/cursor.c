@@ -2,9 +2,8 @@
 #include "interpose/features/plan/cursor.h"
 
 enum {
-    REACH = 16, /* slots searched on each side of the expected one */
-    MOST_UNMATCHED =
-        64,    /* allocations in a row without a match, after which the position is lost */
+    REACH = 16,          /* slots searched on each side of the expected one */
+    MOST_UNMATCHED = 64, /* allocations in a row without a match that lose the position */
     SIGNS = 4, /* slots of a period's beginning that must come in a row to find a lost position */
     DOUBT = 8, /* allocations after a jump within which the jump can be undone */
 };
@@ -13,8 +12,7 @@ static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot
     return size == slot->size || (course->jitter && size < slot->size && size >= slot->size / 2);
 }
 
-/* Finds the slot `ahead` slots after the expected one, in this period or the next one. Returns
- * false if there is none. */
+/* Finds the slot `ahead` slots after the expected one, in this period or the next. False: none. */
 static bool find_ahead(const struct bfc_course *course, uint32_t ahead, struct bfc_match *match) {
     uint64_t at = (uint64_t)course->at + ahead;
     match->next_round = at >= course->count;
@@ -43,8 +41,7 @@ void bfc_cursor_note_sizes(struct bfc_course *course) {
     }
 }
 
-/* Whether a slot may have this size, by one bit of its hash: so most sizes that no slot has cost no
- * search. */
+/* Whether a slot may have this size, by a bit of its hash, which saves most searches in vain. */
 static bool is_planned(const struct bfc_course *course, uint64_t size) {
     uint32_t bit = size_bit(size);
     return course->sizes[bit / 64] >> bit % 64 & 1;
@@ -94,8 +91,7 @@ static bool search_back(const struct bfc_course *course, uint64_t size, struct b
            (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
 }
 
-/* Returns the index of the first slot whose event is not before `event`; `count` if there is none.
- */
+/* Returns the index of the first slot whose event is not before `event`; `count`: none. */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
     while (low < high) {
@@ -165,8 +161,7 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->unmatched = course->begun = 0;
 }
 
-/* A jump right after another one counts from the position before the first, so that both can be
- * undone together. */
+/* A jump right after another counts from before the first, so that both can be undone together. */
 static void note_move(struct bfc_course *course, const struct bfc_match *match) {
     if (match->returned || course->lost || !is_doubted(course))
         course->moved = 0;

@@ -35,8 +35,7 @@ struct bfc_course {
     int32_t moved;          /* distance of the last jump in this period, in slots; 0: no jump */
     uint32_t moved_at;      /* index of the expected slot after that jump */
     uint32_t unmatched;     /* allocations in a row without a match */
-    uint32_t begun; /* while the position is lost: how many allocations in a row match the period's
-                       first slots */
+    uint32_t begun; /* once lost: how many allocations in a row match the period's first slots */
     bool lost;
     bool periodic;               /* slot `prefix` follows the last slot */
     bool jitter;                 /* a slot also matches sizes down to half its own */
@@ -48,10 +47,9 @@ struct bfc_course {
 
 /* The slot that the plan has for an allocation. */
 struct bfc_match {
-    uint32_t at; /* index of the matched slot, or of the expected slot if no slot matches; valid if
-                    `known` */
-    bool known;  /* false: the position is lost, or no slot is left */
-    bool same;   /* the allocation matches the slot */
+    uint32_t at;     /* if `known`: index of the matched slot, else of the expected one */
+    bool known;      /* false: the position is lost, or no slot is left */
+    bool same;       /* the allocation matches the slot */
     bool next_round; /* the slot belongs to the next period */
     bool jumped;     /* the slot is not the expected one */
     bool returned;   /* the match undoes the last jump */

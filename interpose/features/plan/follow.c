@@ -21,11 +21,10 @@
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,   /* units of miss_budget that one miss costs */
-    CHANGE = 15, /* units that a deviation from the plan adds */
-    AMPLE = 32,  /* a budget so many times the probable cost is ample */
-    STRIPPED_MOST =
-        8, /* the longest pause between two requests for memory is 2 to this power, in periods */
+    MISS = 10,         /* units of miss_budget that one miss costs */
+    CHANGE = 15,       /* units that a deviation from the plan adds */
+    AMPLE = 32,        /* a budget so many times the probable cost is ample */
+    STRIPPED_MOST = 8, /* 2 to this power: the longest pause between requests, in periods */
 };
 
 /* The course that the calling thread used last. */
@@ -82,21 +81,15 @@ void bfc_plan_forget(struct bfc_arena *arena) {
     free(state);
 }
 
-/* Adds the follower to the arena's list without a lock, since two threads may do so at once. */
-static void add_follower(struct bfc_arena *arena, struct bfc_follower *follower) {
-    struct plan_state *state = state_of(arena);
-    struct bfc_follower *first = bfc_load_acquire(&state->followers);
-    do
-        follower->next = first;
-    while (!bfc_compare_exchange_acq_rel(&state->followers, &first, follower));
-}
-
+/* Only the thread that makes the arena, and later that of learn.c, add followers to its list. */
 static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
-    struct bfc_follower *follower = first_follower(arena);
+    struct bfc_follower *first = first_follower(arena), *follower = first;
     while (follower && follower->plan != plan)
         follower = follower->next;
-    if (!follower && (follower = bfc_follower_make(arena, plan)))
-        add_follower(arena, follower);
+    if (!follower && (follower = bfc_follower_make(arena, plan))) {
+        follower->next = first;
+        bfc_store_release(&state_of(arena)->followers, follower);
+    }
     return follower;
 }
 
@@ -170,8 +163,7 @@ static NOINLINE bool wants_memory(const struct bfc_follower *follower,
            may_ask(follower, course->round);
 }
 
-/* Reserves memory for the plan. If that fails, a plan of BFC_PLAN=auto gives idle regions back and
- * tries again. */
+/* Reserves the plan's memory. For a plan of BFC_PLAN=auto idle regions make room if need be. */
 static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
                                   bfc_addr *start) {
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
@@ -238,10 +230,7 @@ static void rest_after_strip(struct bfc_follower *follower) {
     bfc_store_relaxed(&follower->stripped, times);
 }
 
-/*
- * If the plan's memory is gone, opens the pages that are left of it to every allocation, since the
- * plan no longer uses them.
- */
+/* If the plan's memory is gone, opens what pages are left of it to every allocation. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
     struct bfc_block_info block;
     if (is_there(arena, follower, memory) ||
@@ -345,8 +334,7 @@ static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
         log_unplanned_device(arena->device);
 }
 
-/* Serialises the beginnings of contexts, so that of several at once only one follows the plan of
- * BFC_PLAN=FILE. */
+/* Of several contexts that begin at once only one follows the plan of BFC_PLAN=FILE. */
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
 
 void bfc_plan_arena_publishing(struct bfc_arena *made) {
@@ -464,8 +452,7 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* Allocates at the place of the matched slot, or of the expected slot if none matched and that
- * place is large enough. */
+/* Allocates at the matched slot's place, or at the expected one's if that is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
@@ -643,10 +630,7 @@ static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_
     return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, &refused, block);
 }
 
-/*
- * Finds a place for an allocation that the plan did not expect now, or whose planned place is not
- * free.
- */
+/* Finds a place for an allocation that was not expected now, or whose planned place is not free. */
 static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
                                          uint64_t bytes, unsigned flags,
                                          const struct bfc_slot *refused,

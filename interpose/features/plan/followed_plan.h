@@ -34,19 +34,17 @@ struct bfc_plan {
  * blocks in one place at a time...). O(events log events); not for a hot path. */
 bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_error *error);
 
-/* Whether no two blocks of a plan are in one place at a time; the plan is valid otherwise. O(events
- * log events). */
+/* Whether no two blocks of a valid plan are in one place at a time. O(events log events). */
 bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
 
 /* From the arena's next allocation on, follows the plan, beginning at this event; events of other
  * devices and threads are skipped. The plan must live as long as the arena. An arena that follows
  * another plan leaves it first; following a plan again reuses its tables. False, and nothing has
- * changed: no event of the plan is of the arena's device, or the host has no memory. Thread-safe;
- * makes no call of the driver. */
+ * changed: no event of the plan is of the arena's device, or the host has no memory. One thread of
+ * an arena at a time; makes no call of the driver. */
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
 
-/* Stops following the plan: what is free of its memory serves every allocation. Thread-safe; makes
- * no call of the driver. */
+/* Stops following: what is free of the plan's memory serves all. Thread-safe; calls no driver. */
 void bfc_plan_leave(struct bfc_arena *arena);
 
 /* Gives all idle regions but the plan's back to the driver; returns their bytes. It may wait for
@@ -82,5 +80,9 @@ bool bfc_plan_is_automatic(void); /* BFC_PLAN=auto */
 /* The plan of BFC_PLAN=FILE, which is read once a process. NULL: no file is named, or it was
  * refused, which was logged. Thread-safe. */
 const struct bfc_plan *bfc_plan_of_file(void);
+
+/* Starts learning what the program does in the arena, if BFC_PLAN=auto (learn/learn.c). With
+ * BFC_PLAN=FILE, keeps the memory outside the plan small. Thread-safe. */
+void bfc_learn_begin(struct bfc_arena *arena);
 
 #endif

@@ -1,18 +1,15 @@
-/* Makes a follower's tables: courses, slots, and the planned blocks in the order of their places.
- */
+/* Makes a follower's tables: courses, slots, and the planned blocks in order of their places. */
 #include "interpose/features/plan/follower.h"
 
 #include <stdlib.h>
 
 enum {
     COURSES_MOST = 64,
-    FORESEEN_MOST =
-        4096, /* in a plan with more blocks, only the gaps that are wanted are looked up */
+    FORESEEN_MOST = 4096,     /* of a plan with more blocks, only wanted gaps are looked up */
     LOOKED_AT_MOST = 1 << 21, /* planned blocks that one call of bfc_follower_look_ahead visits */
 };
 
-/* Sets where each arena of the plan begins in the plan's memory. Arenas of other devices get no
- * place. */
+/* Sets where in the plan's memory each arena of the plan begins, unless it is of another device. */
 static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
                     uint64_t *starts) {
     const struct bfc_plan *plan = follower->plan;

@@ -19,8 +19,7 @@ struct bfc_follower {
     uint64_t mean;   /* mean bytes of a planned block */
     unsigned asks;   /* atomic: 1 while a thread requests the memory */
     uint32_t refused_round; /* atomic: round in which the memory was refused; 0: it was not */
-    uint32_t stripped; /* atomic: how often pages of the memory were moved elsewhere, with an upper
-                          bound */
+    uint32_t stripped;   /* atomic: how often pages of the memory were moved elsewhere, bounded */
     uint32_t not_before; /* atomic: the memory is not requested before this round */
     struct bfc_course *courses;
     uint32_t course_count;
@@ -32,8 +31,7 @@ struct bfc_follower {
     struct bfc_places places;
 };
 
-/* Makes the tables. NULL: no block of the plan is on the arena's device, or the host has no memory.
- */
+/* Makes the tables. NULL: the plan has no block on the arena's device, or the host no memory. */
 struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan);
 void bfc_follower_drop(struct bfc_follower *follower);
 

@@ -1,6 +1,5 @@
 /* Places for allocations that a plan does not foresee: gaps between planned blocks that stay free
- * as long as the allocation probably lives, which is as long as the block in whose place it came.
- */
+ * as long as the allocation probably lives, that is as the block in whose place it came. */
 #ifndef BFC_INTERPOSE_GAPS_H
 #define BFC_INTERPOSE_GAPS_H
 
@@ -15,8 +14,7 @@ struct bfc_places {
 
 enum { BFC_GAPS = 8 };
 
-/* The largest gaps that stay free while one planned block lives, sorted by size, the smallest
- * first. */
+/* The largest gaps that stay free while one planned block lives, the smallest first. */
 struct bfc_gaps {
     struct bfc_gap {
         uint64_t start, size; /* bytes */

@@ -1,7 +1,6 @@
 /* The feature `plan` (BFC_PLAN): allocations of a loop get planned addresses. */
 #include "interpose/arena/state.h"
 #include "interpose/features/plan/followed_plan.h"
-#include "interpose/features/plan/learn/learn.h"
 #include "interpose/table/feature.h"
 
 static void learn_if_ours(struct bfc_arena *published, bool is_ours) {

@@ -7,8 +7,7 @@
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];
-    struct file_text
-        texts[BFC_SEGMENT_POOLS]; /* plan files of automatic plans, made by make_file */
+    struct file_text texts[BFC_SEGMENT_POOLS]; /* files of automatic plans, by make_file */
     struct bfc_answer_part parts[BFC_SEGMENT_POOLS];
     size_t count;
 };

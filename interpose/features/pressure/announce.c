@@ -88,7 +88,8 @@ static void look_for_waiters(const struct bfc_arena *arena, struct bfc_other_job
         bfc_announce_here(arena, oldest->bytes);
 }
 
-void bfc_announce_to_new(const struct bfc_arena *arena) {
+void bfc_announce_to_new(struct bfc_arena *arena, bool is_ours) {
+    (void)is_ours;
     const struct bfc_process *process = bfc_process_if_made();
     const size_t size = BFC_JOBS_MOST * sizeof(struct bfc_other_job);
     if (!process || process->options.wait <= 0 || !arena->stats.segment)

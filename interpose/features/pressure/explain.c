@@ -52,7 +52,7 @@ static void add_block_to_columns(void *context, const struct bfc_block_info *blo
     uint64_t width = columns->reserved / MAP_WIDTH + 1, end = columns->at + block->size;
     for (uint64_t next; columns->at < end; columns->at = next) {
         uint64_t column = columns->at / width;
-        next = (column + 1) * width < end ? (column + 1) * width : end;
+        next = bfc_min((column + 1) * width, end);
         if (column < MAP_WIDTH && block->live)
             columns->in_use[column] += next - columns->at;
         else if (column < MAP_WIDTH && block->fence != BFC_NO_FENCE)
@@ -68,7 +68,7 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
     uint64_t width = reserved / MAP_WIDTH + 1;
     bfc_message_add(message, "  map          ");
     for (unsigned i = 0; i < MAP_WIDTH && i * width < reserved; i++) {
-        uint64_t whole = reserved - i * width < width ? reserved - i * width : width;
+        uint64_t whole = bfc_min(reserved - i * width, width);
         bfc_message_add(message, "%c",
                         columns.in_use[i] >= whole ? '#'
                         : columns.in_use[i]        ? '+'
@@ -81,6 +81,8 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
 /* The figures when an allocation fails, in bytes. */
 struct picture {
     const struct bfc_call *call;
+    const struct bfc_arena *arena; /* the call's */
+    const struct bfc_options *options;
     struct bfc_pool_stats stats;
     uint64_t cached;             /* cached in the pool */
     uint64_t lacking;            /* bfc_call_lacks */
@@ -92,12 +94,8 @@ struct picture {
     uint64_t cacher_cached;
 };
 
-static uint64_t limit_of(const struct picture *p) {
-    return p->call->arena->limit;
-}
-
 static bool is_too_large(const struct picture *p) {
-    return p->call->bytes > p->call->arena->device_total;
+    return p->call->bytes > p->arena->device_total;
 }
 
 static bool is_beyond_limit(const struct picture *p) {
@@ -105,12 +103,12 @@ static bool is_beyond_limit(const struct picture *p) {
 }
 
 static bool is_left_to_others(const struct picture *p) {
-    return !is_beyond_limit(p) && p->call->arena->left_to_others && p->device_free >= p->lacking;
+    return !is_beyond_limit(p) && p->arena->left_to_others && p->device_free >= p->lacking;
 }
 
 /* Adds this process's other contexts on the device. */
 static void add_siblings(struct bfc_message *message, struct picture *p) {
-    const struct bfc_arena *arena = p->call->arena;
+    const struct bfc_arena *arena = p->arena;
     struct bfc_arena *other = NULL;
     struct bfc_pool_stats stats;
     uint64_t in_use = 0, cached = 0;
@@ -140,8 +138,7 @@ static uint64_t held_by(const struct bfc_other_job *job) {
     return job->in_use + job->cached;
 }
 
-/* Brings the `most` jobs that hold most to the front, sorted. qsort is not used, since it may
- * allocate. */
+/* Brings the `most` jobs that hold most to the front, sorted, without qsort, which may allocate. */
 static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most) {
     for (size_t i = 0; i < most && i < count; i++) {
         size_t largest = i;
@@ -154,8 +151,7 @@ static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most)
     }
 }
 
-/* Lists the jobs that hold most and sums up the rest; a job that neither holds nor waits for memory
- * is left out. */
+/* Lists the jobs that hold most and sums up the rest, without those that neither hold nor wait. */
 static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jobs, size_t count) {
     uint64_t in_use = 0, cached = 0;
     size_t more = 0;
@@ -195,8 +191,7 @@ static void add_other_jobs(struct bfc_message *message, struct picture *p) {
     struct bfc_other_job *jobs = bfc_scratch_begin(size);
     if (!jobs)
         return;
-    size_t count =
-        bfc_other_jobs_on(p->call->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
+    size_t count = bfc_other_jobs_on(p->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
     bring_forward(jobs, count, JOBS_SHOWN);
     add_jobs(message, jobs, count);
     note_jobs(p, jobs, count);
@@ -215,15 +210,14 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(rest));
 }
 
-/* Whether the context or the process was ending while the call waited: then the driver has no
- * figures. */
+/* Whether the context or the process was ending during the wait: the driver has no figures then. */
 static bool has_ended(const struct picture *p) {
     return p->call->waited == BFC_WAIT_ENDED;
 }
 
 /* Says which limit the allocation exceeds. */
 static void add_cause(struct bfc_message *message, const struct picture *p) {
-    const struct bfc_arena *arena = p->call->arena;
+    const struct bfc_arena *arena = p->arena;
     bfc_message_add(message, "  refused by   ");
     if (has_ended(p))
         bfc_message_add(message, "the end of the context or of the process\n");
@@ -232,7 +226,7 @@ static void add_cause(struct bfc_message *message, const struct picture *p) {
                         BFC_BYTES(arena->device_total));
     else if (is_beyond_limit(p))
         bfc_message_add(message, "BFC_LIMIT: it is %s, and this process has %s of it reserved\n",
-                        BFC_BYTES(limit_of(p)), BFC_BYTES(p->own_reserved));
+                        BFC_BYTES(p->arena->limit), BFC_BYTES(p->own_reserved));
     else if (is_left_to_others(p))
         bfc_message_add(message,
                         "BFC_RESERVE: %s are left to others, and %s are free on the device\n",
@@ -242,18 +236,17 @@ static void add_cause(struct bfc_message *message, const struct picture *p) {
                         BFC_BYTES(arena->device_total), BFC_BYTES(p->device_free));
 }
 
-static void add_wait(struct bfc_message *message, const struct bfc_call *call) {
+static void add_wait(struct bfc_message *message, const struct picture *p) {
     static const char *const ends[] = {
         [BFC_WAIT_TIME] = "until BFC_WAIT was over",
         [BFC_WAIT_SIGNAL] = "until a signal came",
         [BFC_WAIT_STUCK] = "no longer, since all jobs that wait hold what the others want",
         [BFC_WAIT_ENDED] = "until the context or the process was about to end",
     };
-    const struct bfc_process *process = bfc_process_if_made();
-    if (call->waited != BFC_WAIT_NOT_BEGUN)
-        bfc_message_add(message, "  waited       %.1f s, %s\n", (double)call->waited_ns / 1e9,
-                        ends[call->waited]);
-    else if (process && process->options.wait > 0 && !call->arena->stats.segment)
+    if (p->call->waited != BFC_WAIT_NOT_BEGUN)
+        bfc_message_add(message, "  waited       %.1f s, %s\n", (double)p->call->waited_ns / 1e9,
+                        ends[p->call->waited]);
+    else if (p->options->wait > 0 && !p->arena->stats.segment)
         bfc_message_add(message,
                         "  waited       not at all: BFC_WAIT needs a segment in " BFC_SHARED_FOLDER
                         ", and this process has none\n");
@@ -267,7 +260,7 @@ static uint64_t round_up_mib(uint64_t bytes) {
 
 /* Whether the device could serve the request if `more` bytes were free. */
 static bool device_would_have(const struct picture *p, uint64_t more) {
-    return p->lacking + p->call->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
+    return p->lacking + p->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
 }
 
 static bool try_limit(struct bfc_message *message, const struct picture *p) {
@@ -286,20 +279,16 @@ static bool try_reserve(struct bfc_message *message, const struct picture *p) {
     return true;
 }
 
-static bool has_pages(const struct picture *p) {
-    return p->pages.addresses > 0;
-}
-
 /* Bytes by which the pool could grow, by the device and by BFC_LIMIT. */
 static uint64_t room_to_grow(const struct picture *p) {
-    return bfc_min(bfc_subtract_saturating(p->device_free, p->call->arena->left_to_others),
-                   bfc_subtract_saturating(limit_of(p), p->own_reserved));
+    return bfc_min(bfc_subtract_saturating(p->device_free, p->arena->left_to_others),
+                   bfc_subtract_saturating(p->arena->limit, p->own_reserved));
 }
 
 /* Blocks at planned places may lie in the middle of cached memory and split it. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
-    if (!bfc_load_relaxed(&p->call->arena->placer) ||
-        !bfc_load_relaxed(&p->call->arena->stats.section->plan.memory) || !p->cached ||
+    if (!bfc_load_relaxed(&p->arena->placer) ||
+        !bfc_load_relaxed(&p->arena->stats.section->plan.memory) || !p->cached ||
         bfc_add_saturating(p->cached, room_to_grow(p)) < p->call->bytes)
         return false;
     bfc_message_add(message,
@@ -321,25 +310,22 @@ static bool growth_is_settled(const struct bfc_options *options) {
 /* Larger regions help if the gaps and what could still be reserved would suffice in one piece. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = room_to_grow(p);
-    const struct bfc_process *process = bfc_process_if_made();
-    if (has_pages(p) || !process || growth_is_settled(&process->options) || !p->cached ||
+    if (p->pages.addresses || growth_is_settled(p->options) || !p->cached ||
         bfc_add_saturating(p->cached, room) < p->call->bytes)
         return false;
     bfc_message_add(
         message,
         "%sBFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would "
         "have sufficed; larger regions keep them together\n",
-        process->options.growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "",
-        BFC_BYTES(p->cached), BFC_BYTES(room));
+        p->options->growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "", BFC_BYTES(p->cached),
+        BFC_BYTES(room));
     return true;
 }
 
 static bool try_trim(struct bfc_message *message, const struct picture *p) {
     if (is_beyond_limit(p) || !p->cacher_cached || !device_would_have(p, p->cacher_cached))
         return false;
-    const struct bfc_process *process = bfc_process_if_made();
-    bool asked =
-        process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
+    bool asked = p->options->yield && (p->options->last_resort >> BFC_RUNG_JOBS & 1);
     bfc_message_add(
         message, "bfcstat trim %d: what that process caches would have sufficed, but it %s\n",
         (int)p->cacher,
@@ -349,8 +335,7 @@ static bool try_trim(struct bfc_message *message, const struct picture *p) {
 }
 
 static bool try_wait(struct bfc_message *message, const struct picture *p) {
-    const struct bfc_process *process = bfc_process_if_made();
-    if (is_beyond_limit(p) || !process || process->options.wait > 0 || !p->jobs_in_use ||
+    if (is_beyond_limit(p) || p->options->wait > 0 || !p->jobs_in_use ||
         !device_would_have(p, bfc_add_saturating(p->jobs_in_use, p->jobs_cached)))
         return false;
     bfc_message_add(
@@ -367,13 +352,9 @@ static bool try_features(struct bfc_message *message, const struct picture *p) {
     return false;
 }
 
-/* All advice. `beyond`: it also applies to a request larger than the device. */
-static const struct advice {
-    bool (*try)(struct bfc_message *message, const struct picture *p);
-    bool beyond;
-} advice[] = {
-    {try_limit, false}, {try_reserve, false}, {try_without_plan, false}, {try_growth, false},
-    {try_trim, false},  {try_wait, false},    {try_features, true},
+/* All advice; only that of features applies to a request larger than the device too. */
+static bool (*const advice[])(struct bfc_message *message, const struct picture *p) = {
+    try_limit, try_reserve, try_without_plan, try_growth, try_trim, try_wait, try_features,
 };
 
 /* Adds the advice with which the request would have fitted by the figures. */
@@ -382,7 +363,7 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
     for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {
         before = message->used;
         bfc_message_add(message, given ? "  or           " : "  try          ");
-        if ((advice[i].beyond || !is_too_large(p)) && advice[i].try(message, p))
+        if ((!is_too_large(p) || advice[i] == try_features) && advice[i](message, p))
             given++;
         else
             message->used = before;
@@ -414,7 +395,7 @@ static void add_if_in_region(void *context, const struct bfc_block_info *block) 
 
 static void add_pages(struct bfc_message *message, const struct picture *p) {
     struct free_in_regions regions = {0};
-    bfc_pool_visit(p->call->arena->pool, add_if_in_region, &regions);
+    bfc_pool_visit(p->arena->pool, add_if_in_region, &regions);
     uint64_t rest = bfc_subtract_saturating(p->cached, p->pages.ready + regions.bytes);
     bfc_message_add(message,
                     "  pages        %s cached in whole ones, for any block; %s in such as have a "
@@ -430,7 +411,7 @@ static void add_pages(struct bfc_message *message, const struct picture *p) {
 
 /* Says why the cached memory does not serve the request. */
 static void add_pieces(struct bfc_message *message, const struct picture *p) {
-    if (has_pages(p))
+    if (p->pages.addresses)
         add_pages(message, p);
     else
         bfc_message_add(
@@ -443,14 +424,14 @@ static void add_pieces(struct bfc_message *message, const struct picture *p) {
 static void add_own(struct bfc_message *message, struct picture *p) {
     const struct bfc_pool_stats *stats = &p->stats;
     bfc_message_add(message, "  this process %s reserved", BFC_BYTES(stats->reserved));
-    if (limit_of(p) != UINT64_MAX)
-        bfc_message_add(message, " of at most %s (BFC_LIMIT)", BFC_BYTES(limit_of(p)));
+    if (p->arena->limit != UINT64_MAX)
+        bfc_message_add(message, " of at most %s (BFC_LIMIT)", BFC_BYTES(p->arena->limit));
     bfc_message_add(message, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
                     BFC_BYTES(stats->in_use), BFC_BYTES(p->cached), BFC_BYTES(stats->ready),
                     BFC_BYTES(stats->pending), BFC_BYTES(stats->deferred));
     add_pieces(message, p);
     BFC_TELL_FEATURES(explain_holders, message);
-    add_map(message, p->call->arena->pool, stats->reserved);
+    add_map(message, p->arena->pool, stats->reserved);
 }
 
 static void add_head(struct bfc_message *message, const struct bfc_call *call) {
@@ -460,8 +441,9 @@ static void add_head(struct bfc_message *message, const struct bfc_call *call) {
     bfc_message_add_rank(message);
 }
 
-static void add_out_of_memory(struct bfc_message *message, const struct bfc_call *call) {
-    struct picture picture = {.call = call};
+static void add_out_of_memory(struct bfc_message *message, const struct bfc_call *call,
+                              const struct bfc_options *options) {
+    struct picture picture = {.call = call, .arena = call->arena, .options = options};
     size_t device_free = 0, device_total = 0;
     bfc_pool_read_stats(call->arena->pool, &picture.stats);
     if (call->driver->cuMemGetInfo_v2)
@@ -477,7 +459,7 @@ static void add_out_of_memory(struct bfc_message *message, const struct bfc_call
     add_other_jobs(message, &picture);
     add_rest(message, &picture);
     add_cause(message, &picture);
-    add_wait(message, call);
+    add_wait(message, &picture);
     if (!has_ended(&picture))
         add_advice(message, &picture);
 }
@@ -497,7 +479,7 @@ void bfc_explain_out_of_memory(const struct bfc_call *call) {
     if (!message)
         return;
     int cancel = bfc_cancel_disable(); /* opening files is a cancellation point */
-    add_out_of_memory(message, call);
+    add_out_of_memory(message, call, &process->options);
     bfc_cancel_restore(cancel);
     bfc_message_end(message);
 }

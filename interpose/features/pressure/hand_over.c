@@ -57,12 +57,13 @@ static void hand_over_on(const struct bfc_arena *arena) {
     bfc_give_back_as_free(arena->device, awaited.from_here);
 }
 
-void bfc_hand_over(void) {
+void bfc_hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait) {
+    (void)pointer, (void)result;
     const struct bfc_process *process = bfc_process_if_made();
-    struct bfc_arena *arena = NULL;
-    if (!process || process->options.wait <= 0 || !process->options.yield || bfc_captures_exist() ||
-        bfc_background_is_over())
+    if (!may_wait || !bfc_process_watches_frees() || !process || process->options.wait <= 0 ||
+        !process->options.yield || bfc_captures_exist() || bfc_background_is_over())
         return;
+    arena = NULL;
     while ((arena = bfc_arena_next(arena)))
         hand_over_on(arena);
 }

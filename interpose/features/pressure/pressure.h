@@ -55,19 +55,19 @@ void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *job
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
 /*
- * Looks up which memory jobs wait for on the device of a new arena, since these jobs do not know
- * this process yet. Does nothing if this process would not wait too (BFC_WAIT).
+ * `arena_published` of struct bfc_feature: looks up which memory jobs wait for on the device of a
+ * new arena, since these jobs do not know this process yet. Does nothing if this process would not
+ * wait too (BFC_WAIT).
  */
-void bfc_announce_to_new(const struct bfc_arena *arena);
+void bfc_announce_to_new(struct bfc_arena *arena, bool is_ours);
 
 /*
- * To be called after a free for which the driver would wait for the device. If the memory that this
- * process caches suffices for an allocation of another job that waits, it goes back to the driver
- * at once, so that this process's next allocation does not take it again. Does nothing unless this
- * process would wait too (BFC_WAIT), behind that job. May wait for the work of contexts, as the
- * driver's own free does.
+ * `freed` of struct bfc_feature. If the memory that this process caches suffices for an allocation
+ * of another job that waits, it goes back to the driver at once, so that this process's next
+ * allocation does not take it again. Does nothing unless the free may wait for work of contexts,
+ * and this process would wait too (BFC_WAIT), behind that job.
  */
-void bfc_hand_over(void);
+void bfc_hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
 /* Bytes by which the driver rounds up what this process's pools have on the device
  * (segment/queue.h: bfc_in_driver_pages). O(regions). */

@@ -409,8 +409,7 @@ static bool must_end(const struct bfc_call *call) {
            bfc_load_acquire(&call->arena->ended) || !bfc_process_if_made();
 }
 
-/* The kernel's own struct; the system call is made directly, since a program may replace sigaction.
- */
+/* The kernel's own struct, for the system call itself, since a program may replace sigaction. */
 struct kernel_action {
     void (*handler)(int);
     unsigned long flags;
@@ -429,8 +428,7 @@ static bool signal_interrupts(int number, const sigset_t *blocked) {
  * returns EINTR after any handler, so all handlers are checked. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (sigprocmask(SIG_SETMASK, NULL, &blocked) !=
-        0) /* in Linux this reads the mask of the thread */
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, the thread's mask */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (signal_interrupts(number, &blocked))

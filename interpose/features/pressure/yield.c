@@ -155,8 +155,7 @@ static void let_go(struct asked *asked, size_t count) {
     }
 }
 
-/* Returns the job that caches most, of those not asked yet, so that few jobs have to be asked;
- * NULL: no such job is left. */
+/* Returns the job that caches most, of those not asked yet, so that few are asked; NULL: none. */
 static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
     struct bfc_other_job *richest = NULL;
     for (size_t i = 0; i < count; i++)
@@ -171,8 +170,7 @@ struct conversation {
     size_t jobs, count; /* jobs found; jobs asked */
 };
 
-/* Asks further jobs until the jobs asked by this call cache `bytes` together. False: none is left.
- */
+/* Asks further jobs until those asked by this call cache `bytes` together. False: none is left. */
 static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
     size_t before = here->count;
     struct bfc_other_job *next;
@@ -229,8 +227,7 @@ static uint64_t ask_other_jobs(const struct bfc_call *call) {
  * job's allocation may have taken what they gave. */
 #define LONGEST_NS BFC_NS_PER_SECOND
 
-/* Whether the call will wait in a queue (BFC_WAIT) in which others wait already: what jobs give
- * back now is for them. */
+/* Whether the call will wait behind others (BFC_WAIT), for whom is what jobs give back now. */
 static bool waits_behind_others(const struct bfc_process *process, const struct bfc_call *call) {
     return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
            bfc_waiters_want(call->arena->stats.section).bytes;

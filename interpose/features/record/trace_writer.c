@@ -23,6 +23,7 @@
 #include "base/atomic.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/open_file.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
@@ -137,6 +138,63 @@ static uint64_t take_serial(uint64_t address) {
     return number;
 }
 
+/* ---- call stacks: what another feature (interpose/features/who/) adds to its tables ---- */
+
+#define STACKS_ROOM ((size_t)256 << 10)
+
+static struct bfc_stack_tables (*stacks_now)(void); /* atomic; NULL: there are no stacks yet */
+static struct bfc_trace_counts copied; /* how much of the tables the trace has already */
+
+static size_t put_bytes(char *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
+    return bytes;
+}
+
+/* Copies sites without their sums, which go on changing and so mean nothing in a trace. */
+static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        struct bfc_who_site site = {.first = from[i].first,
+                                    .native = from[i].native,
+                                    .python = from[i].python,
+                                    .tag = from[i].tag};
+        put_bytes(to + i * sizeof site, &site, sizeof site);
+    }
+    return count * sizeof *from;
+}
+
+/* Returns how many new elements of `size` bytes go into the next block: each of the four tables
+ * gets at most an eighth of the room. */
+static uint32_t next_part(uint32_t known, uint32_t had, size_t size) {
+    return (uint32_t)bfc_min(known - had, STACKS_ROOM / 8 / size);
+}
+
+/* Writes what the tables got since the last call as the payload of one block. Returns its size; 0
+ * if nothing is new. What does not fit is written by the next call. */
+static size_t take_stacks(char *to) {
+    struct bfc_stack_tables (*ask)(void) = bfc_load_acquire(&stacks_now);
+    if (!ask)
+        return 0;
+    const struct bfc_stack_tables now = ask();
+    const struct bfc_trace_counts part = {
+        .sites = next_part(now.known.sites, copied.sites, sizeof *now.sites),
+        .frames = next_part(now.known.frames, copied.frames, sizeof *now.frames),
+        .objects = next_part(now.known.objects, copied.objects, sizeof *now.objects),
+        .texts = next_part(now.known.texts, copied.texts, 1),
+        .executable = now.known.executable};
+    if (!part.sites && !part.frames && !part.objects && !part.texts)
+        return 0;
+    size_t size = put_bytes(to, &part, sizeof part);
+    size += put_sites(to + size, now.sites + copied.sites, part.sites);
+    size += put_bytes(to + size, now.frames + copied.frames, part.frames * sizeof *now.frames);
+    size += put_bytes(to + size, now.objects + copied.objects, part.objects * sizeof *now.objects);
+    size += put_bytes(to + size, now.texts + copied.texts, part.texts);
+    copied.sites += part.sites;
+    copied.frames += part.frames;
+    copied.objects += part.objects;
+    copied.texts += part.texts;
+    return size;
+}
+
 /* ---- the file ---- */
 
 static void fill_header(struct bfc_trace_header *header) {
@@ -170,8 +228,7 @@ static bool is_taken(const char *name) {
            (kill((pid_t)header.process, 0) == 0 || errno == EPERM);
 }
 
-/* The working directory with a slash at its end, for a relative path; "" if the path is absolute or
- * the directory has no name. */
+/* The working directory with a slash at its end; "" for an absolute path, or if it has no name. */
 static const char *base_folder(const char *wanted, char *folder, size_t size) {
     if (wanted[0] == '/' || !getcwd(folder, size - 1) || folder[0] != '/')
         return "";
@@ -280,8 +337,7 @@ static void load_zstd(void) {
         zstd.compress = NULL;
 }
 
-/* Compresses the payload into `to`, or copies it where that is not possible. Returns the size.
- */
+/* Compresses the payload into `to`, or copies it where that fails. Returns the size. */
 static size_t pack_payload(char *to, const void *payload, size_t size,
                            enum bfc_trace_codec *codec) {
     size_t packed_size =
@@ -307,17 +363,10 @@ static void write_block(struct bfc_trace_block head, const void *payload, size_t
                    "recording ends here, what was written is good");
 }
 
-static void write_records(const struct bfc_trace_record *records, uint32_t count) {
-    write_block((struct bfc_trace_block){.kind = BFC_TRACE_RECORDS,
-                                         .records = count,
-                                         .first = records[0].sequence},
-                records, count * sizeof *records);
-}
-
 /* Writes new stacks before the records of a buffer, which may refer to them. */
 static void write_stacks(void) {
     size_t size;
-    while ((size = bfc_trace_take_stacks(unpacked, BFC_TRACE_STACKS_ROOM)))
+    while ((size = take_stacks(unpacked)))
         write_block((struct bfc_trace_block){.kind = BFC_TRACE_STACKS, .records = (uint32_t)size},
                     unpacked, size);
 }
@@ -344,7 +393,10 @@ static void write_buffers(bool all) {
     while (bfc_load_acquire(&recording) == RECORDING && take_buffer(all)) {
         uint32_t i = writing % BUFFERS;
         write_stacks();
-        write_records(buffers[i], counts[i]);
+        write_block((struct bfc_trace_block){.kind = BFC_TRACE_RECORDS,
+                                             .records = counts[i],
+                                             .first = buffers[i][0].sequence},
+                    buffers[i], counts[i] * sizeof *buffers[i]);
         pool_lock(&lock);
         counts[i] = 0;
         writing++;
@@ -369,7 +421,7 @@ static void *run_writer(void *unused) {
 static bool take_memory(void) {
     size_t records = BUFFERS * sizeof *buffers;
     size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
-    char *memory = bfc_scratch_begin(records + room + BFC_TRACE_STACKS_ROOM);
+    char *memory = bfc_scratch_begin(records + room + STACKS_ROOM);
     if (!memory)
         return false;
     buffers = (void *)memory;
@@ -420,9 +472,8 @@ __attribute__((destructor)) static void finish(void) {
 
 /* ---- records ---- */
 
-/* All buffers are full: waits without the lock until the writer has written one. Returns false if
- * none became free; then no thread waits again until one has, so that a dead disk costs one wait.
- */
+/* All buffers are full: waits without the lock until the writer has written one. False: none became
+ * free, and until one has, no thread waits again, so that a dead disk costs one wait. */
 static NOINLINE bool wait_for_buffer(void) {
     for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
@@ -479,7 +530,7 @@ static uint32_t number_of(CUstream stream) {
 
 void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
                      struct bfc_stack_tables (*tables)(void)) {
-    bfc_trace_stacks_from(tables);
+    bfc_store_release(&stacks_now, tables);
     stack.pointer = pointer;
     stack.site = site;
     stack.weight = weight;

@@ -48,13 +48,6 @@ static void retire_token(const struct bfc_token *token) {
     bfc_page_exports_end(token);
 }
 
-/* A token takes the place of a handle, byte by byte. */
-static CUipcMemHandle handle_of(const struct bfc_token *token) {
-    CUipcMemHandle handle;
-    memcpy(&handle, token, sizeof handle);
-    return handle;
-}
-
 static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
                        struct bfc_token *token) {
     *token = (struct bfc_token){.generation = span->block.id};
@@ -71,11 +64,10 @@ static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
     return false;
 }
 
-/* Notes the token with the block. If another thread has exported the block meanwhile, that thread's
- * token stays. */
+/* Notes the block's token. If another thread has exported the block meanwhile, its token stays. */
 static bool note_token(const struct bfc_pointer *span, const struct bfc_token *made,
                        CUipcMemHandle *handle) {
-    *handle = handle_of(made);
+    memcpy(handle, made, sizeof *handle);
     bool noted = bfc_block_attributes_set_handle(span->id, span->arena, handle);
     if (!noted || memcmp(made, handle, sizeof *handle) != 0)
         retire_token(made);

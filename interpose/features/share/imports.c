@@ -14,8 +14,7 @@
 #include "interpose/features/share/token_table.h"
 #include "interpose/reuse/sharing.h"
 
-/* The first import id. Ids of imports differ from those of blocks, since a process may have both.
- */
+/* The first import id: no block has such an id, since a process may have blocks and imports. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
 /* A block that is open. */
@@ -106,13 +105,6 @@ static struct mapping *find_mapping_of_block(CUcontext context, CUdeviceptr star
     return found;
 }
 
-static struct mapping *mapping_around(CUdeviceptr address) {
-    struct mapping *mapping = all.mappings;
-    while (mapping && address - mapping->base >= mapping->size)
-        mapping = mapping->next;
-    return mapping;
-}
-
 static void forget_mapping(struct mapping *mapping) {
     struct mapping **link = &all.mappings;
     while (*link != mapping)
@@ -123,8 +115,7 @@ static void forget_mapping(struct mapping *mapping) {
     free(mapping);
 }
 
-/* Forgets the mappings of other memory that a new one overlaps: they have ended with their context,
- * unnoticed. */
+/* Forgets the mappings of other memory where a new one lies: they ended unnoticed. */
 static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
@@ -171,8 +162,7 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     return true;
 }
 
-/* Opens a block within an existing mapping, if the block is not open yet. A block in pages may be
- * open already. */
+/* Opens a block within a mapping that exists, unless the block is open already, and in a region. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -358,21 +348,17 @@ static void take_use(struct mapping *mapping, struct import *import, struct clos
         forget_mapping(mapping);
 }
 
-/* Removes one use of the import at `pointer`. False: no import starts there. `ours` says whether
- * the pointer lies in imported memory. */
-static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *closing,
-                        bool *ours) {
+/* Removes one use of the import at `pointer`. False: no import starts there. */
+static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *closing) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = find_mapping_of_block(context, pointer);
     if (mapping)
         take_use(mapping, import_at(mapping, pointer), closing);
-    *ours = mapping || mapping_around(pointer);
     pthread_mutex_unlock(&all.lock);
     return mapping;
 }
 
-/* Lists a mapping again that the driver did not close. If the host has no memory, the mapping stays
- * open and unlisted. */
+/* Lists a mapping again that the driver did not close. Without host memory it stays unlisted. */
 static void put_back(const struct closing *closing) {
     const struct mapping *mapping = &closing->mapping;
     const struct import *import = &closing->import;
@@ -387,8 +373,7 @@ static void put_back(const struct closing *closing) {
     note_mapping(&opening, mapping->base, mapping->size, &pointer);
 }
 
-/* Unmaps after the last use. If a capture forbids that, the driver's call gives the error for any
- * address. */
+/* Unmaps after the last use. A capture may forbid it: then any address gets the driver's error. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)
@@ -400,12 +385,13 @@ static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapp
 
 CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct closing closing;
+    struct bfc_pointer found;
     CUcontext context = NULL;
-    bool ours;
     if (!imports_exist() || (driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context))
         return driver->cuIpcCloseMemHandle(pointer);
-    if (!take_import(context, pointer, &closing, &ours))
-        return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
+    if (!take_import(context, pointer, &closing))
+        return driver->cuIpcCloseMemHandle(bfc_imports_find(pointer, &found) ? BFC_NOWHERE
+                                                                             : pointer);
     CUresult result = closing.closes ? unmap_mapping(driver, &closing.mapping) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         put_back(&closing);

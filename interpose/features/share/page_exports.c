@@ -115,8 +115,7 @@ void bfc_page_exports_end(const struct bfc_token *token) {
         release_export(export);
 }
 
-/* Finds the export whose key sealed the request, and keeps it alive until let_go; NULL: there is
- * none. */
+/* Finds the export whose key sealed the request, and keeps it alive until let_go; or NULL. */
 static struct export *hold_export(const struct bfc_page_request *request) {
     pthread_mutex_lock(&all.lock);
     struct export *export = *chain_of(request->generation);

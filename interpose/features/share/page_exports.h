@@ -19,8 +19,7 @@
 bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_info *block,
                                struct bfc_row *row);
 
-/* Adds an export and pins the block's pages. False: the host has no memory, or the block has no
- * pages. */
+/* Adds an export and pins the block's pages. False: it has none, or the host has no memory. */
 bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena,
                           const struct bfc_block_info *block);
 

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,12 +20,7 @@ enum {
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
-static bool draw_number(uint64_t *number) {
-    return syscall(SYS_getrandom, number, sizeof *number, 0) == (long)sizeof *number;
-}
-
-/* Whether a process has ended and only its exit status is left. False also if /proc does not say.
- */
+/* Whether a process has ended and only its exit status is left, as far as /proc says so. */
 static bool is_zombie(pid_t pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -36,13 +30,11 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(
-        text, ')'); /* the command's name, in parentheses, comes before the process's state */
+    const char *end = strrchr(text, ')'); /* of the command's name; the state follows */
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 
-/* Whether the exporter has ended. False also for an exporter in another pid namespace, of which
- * that is not known. */
+/* Whether the exporter has ended, as far as is known: not of one in another pid namespace. */
 static bool has_ended(const struct bfc_token *token) {
     if (token->pid_namespace != bfc_pid_namespace())
         return false;
@@ -53,7 +45,7 @@ static bool has_ended(const struct bfc_token *token) {
  * many importers connects to some of them at a time. */
 static enum bfc_fetch_answer await_call(struct bfc_page_fetch *fetch,
                                         const struct bfc_local *listener) {
-    uint64_t start = bfc_now_ns(), until = start + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;
+    uint64_t until = bfc_now_ns() + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;
     for (unsigned slice = 0; slice < TIMEOUT_SECONDS * 1000 / SLICE_MS; slice++) {
         if (slice % (1000 / SLICE_MS) == 0 && !bfc_wakeup_signal(&fetch->token))
             return BFC_FETCH_SILENT;
@@ -71,7 +63,7 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
     uint64_t number;
     struct bfc_local listener;
     *fetch = (struct bfc_page_fetch){.token = *token, .exporter = {.file = -1}};
-    if (!draw_number(&number))
+    if (!bfc_fill_randomly(&number, sizeof number))
         return BFC_FETCH_FAILED;
     bfc_page_caller_path(path, token, number);
     if (!bfc_local_listen(&listener, path))
@@ -109,7 +101,7 @@ enum bfc_fetch_answer bfc_page_fetch_next(struct bfc_page_fetch *fetch,
                                           int files[BFC_LOCAL_FILES]) {
     struct bfc_page_request request = {
         .table = fetch->token.table, .generation = fetch->token.generation, .first = fetch->next};
-    if (!draw_number(&request.nonce))
+    if (!bfc_fill_randomly(&request.nonce, sizeof request.nonce))
         return BFC_FETCH_FAILED;
     bfc_page_request_seal(fetch->token.key, &request);
     if (!bfc_local_send(&fetch->exporter, &request, sizeof request, NULL, 0, REPLY_MS))

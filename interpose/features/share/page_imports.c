@@ -17,9 +17,11 @@
 
 /* The pages of a block that were fetched so far. */
 struct pages {
-    CUmemGenericAllocationHandle *handles;
-    uint64_t *bytes;
     uint64_t count, wanted; /* pages fetched so far; pages of the block */
+    struct page {
+        CUmemGenericAllocationHandle handle;
+        uint64_t bytes;
+    } page[];
 };
 
 static void report_refusal(const struct bfc_token *token, enum bfc_fetch_answer answer) {
@@ -35,11 +37,11 @@ static void report_refusal(const struct bfc_token *token, enum bfc_fetch_answer 
 
 static CUresult import_page(const struct bfc_driver *driver, struct pages *pages, int file,
                             uint64_t bytes) {
+    struct page *page = &pages->page[pages->count];
     CUresult result = driver->cuMemImportFromShareableHandle(
-        &pages->handles[pages->count], (void *)(intptr_t)file,
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    if (result == CUDA_SUCCESS)
-        pages->bytes[pages->count++] = bytes;
+        &page->handle, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    page->bytes = bytes;
+    pages->count += result == CUDA_SUCCESS;
     return result;
 }
 
@@ -97,21 +99,21 @@ static CUresult map_each(const struct bfc_driver *driver, const struct pages *pa
     CUresult result = CUDA_SUCCESS;
     *mapped = 0;
     for (uint64_t i = 0; i < pages->count && result == CUDA_SUCCESS; i++) {
-        result = driver->cuMemMap(base + *mapped, pages->bytes[i], 0, pages->handles[i], 0);
-        *mapped += result == CUDA_SUCCESS ? pages->bytes[i] : 0;
+        const struct page *page = &pages->page[i];
+        result = driver->cuMemMap(base + *mapped, page->bytes, 0, page->handle, 0);
+        *mapped += result == CUDA_SUCCESS ? page->bytes : 0;
     }
     return result;
 }
 
-/* Gives access to the importing device and to the device of the memory, as cuIpcOpenMemHandle does.
- */
+/* Gives access to the importing device and to that of the memory, as cuIpcOpenMemHandle does. */
 static CUresult allow_access(const struct bfc_driver *driver, const struct pages *pages,
                              const struct bfc_page_import *import) {
     CUdevice device;
     CUmemAllocationProp properties;
     CUresult result = driver->cuCtxGetDevice(&device);
     if (result == CUDA_SUCCESS)
-        result = driver->cuMemGetAllocationPropertiesFromHandle(&properties, pages->handles[0]);
+        result = driver->cuMemGetAllocationPropertiesFromHandle(&properties, pages->page[0].handle);
     if (result != CUDA_SUCCESS)
         return result;
     CUmemAccessDesc access[2] = {
@@ -142,15 +144,14 @@ static CUresult map_pages(const struct bfc_driver *driver, const struct pages *p
 static bool add_up_to(const struct pages *pages, uint64_t bytes) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < pages->count; i++) {
-        if (pages->bytes[i] > bytes - sum)
+        if (pages->page[i].bytes > bytes - sum)
             return false;
-        sum += pages->bytes[i];
+        sum += pages->page[i].bytes;
     }
     return sum == bytes;
 }
 
-/* Fetches and maps the pages. The handles are released in any case, which leaves mapped pages
- * mapped. */
+/* Fetches and maps the pages. Their handles are released in any case, and pages stay mapped. */
 static CUresult import_into(const struct bfc_driver *driver, const struct bfc_token *token,
                             struct pages *pages, struct bfc_page_import *import) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -159,7 +160,7 @@ static CUresult import_into(const struct bfc_driver *driver, const struct bfc_to
         result = add_up_to(pages, import->bytes) ? map_pages(driver, pages, import)
                                                  : CUDA_ERROR_INVALID_HANDLE;
     for (uint64_t i = 0; i < pages->count; i++)
-        bfc_retry_release(driver, pages->handles[i]);
+        bfc_retry_release(driver, pages->page[i].handle);
     bfc_capture_restore(driver, mode);
     return result;
 }
@@ -170,20 +171,18 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
         return CUDA_ERROR_NOT_SUPPORTED;
     if (row->pages > row->region_size / LEAST_PAGE)
         return CUDA_ERROR_INVALID_HANDLE;
-    struct pages pages = {.wanted = row->pages};
+    struct pages *pages = calloc(1, sizeof *pages + row->pages * sizeof pages->page[0]);
+    if (!pages)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pages->wanted = row->pages;
     *import = (struct bfc_page_import){.bytes = row->region_size};
-    pages.handles = calloc(row->pages, sizeof *pages.handles);
-    pages.bytes = calloc(row->pages, sizeof *pages.bytes);
-    CUresult result = pages.handles && pages.bytes ? import_into(driver, token, &pages, import)
-                                                   : CUDA_ERROR_OUT_OF_MEMORY;
-    free(pages.handles);
-    free(pages.bytes);
+    CUresult result = import_into(driver, token, pages, import);
+    free(pages);
     return result;
 }
 
-enum {
-    WAIT_BYTES = 2 << 20
-}; /* for smaller blocks, the driver's free may keep the memory and not wait */
+/* For smaller blocks, the driver's free may keep the memory and not wait. */
+enum { WAIT_BYTES = 2 << 20 };
 
 /* Waits for the context by an allocation and a free, which works during captures too.
  * interpose/arena/upstream.c does the same for arenas, but an importing process may have none. */

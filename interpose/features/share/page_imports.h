@@ -22,8 +22,7 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
 CUresult bfc_page_import_close(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context);
 
-/* Unmaps pages that no work can use, since the program never got their address or the context has
- * ended. */
+/* Unmaps pages that no work uses: the program never got their address, or the context has ended. */
 void bfc_page_import_drop(const struct bfc_driver *driver, const struct bfc_page_import *import);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/shared_folder.h"
 #include "interpose/host/siphash.h"
+#include "segment/left_over.h"
 
 enum {
     REQUEST_SEALED = offsetof(struct bfc_page_request, check),
@@ -45,7 +46,7 @@ bool bfc_page_reply_is_intact(const uint8_t key[16], const struct bfc_page_reque
 }
 
 void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *token) {
-    snprintf(name, BFC_CALLER_NAME, "bfcipc.%u.%llu.%d.%016llx.", getuid(),
+    snprintf(name, BFC_CALLER_NAME, BFC_TABLE_NAME_FORMAT ".", getuid(),
              (unsigned long long)token->pid_namespace, token->pid,
              (unsigned long long)token->table);
 }

@@ -34,8 +34,7 @@ void bfc_page_reply_seal(const uint8_t key[16], const struct bfc_page_request *r
 bool bfc_page_reply_is_intact(const uint8_t key[16], const struct bfc_page_request *request,
                               const struct bfc_page_reply *reply);
 
-/* The name of an importer's socket: the name of the exporter's table (which `token` names), a dot
- * and a number. */
+/* The name of an importer's socket: that of the exporter's table (`token`), a dot and a number. */
 enum { BFC_CALLER_NAME = 128 };
 void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *token);
 void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *token,
@@ -58,8 +57,7 @@ enum bfc_fetch_answer {
 };
 
 /* Waits, for some seconds at most, until the exporter has connected (page_exports.h). Nothing is
- * left in the shared folder; the socket of an importer that was killed is removed by the exporter.
- */
+ * left in the shared folder; the exporter removes the socket of an importer that was killed. */
 enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
                                            const struct bfc_token *token);
 

@@ -51,8 +51,7 @@ static uint64_t answer_request(const struct bfc_local *importer,
     return sent ? reply.count : 0;
 }
 
-/* Answers the next request. Pages must be requested in order and once each, so that a conversation
- * ends. */
+/* Answers the next request. Pages are requested in order and once, so that a conversation ends. */
 static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];

@@ -33,8 +33,7 @@ _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a han
 
 /* A row of the table. Sizes and offsets in bytes. */
 struct bfc_row {
-    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; zeros if the block has
-                                        pages */
+    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; zeros for pages */
     uint64_t region_size;            /* bytes of the region, or of all the block's pages */
     uint64_t offset;                 /* of the block in its region, or in its first page */
     uint64_t size;                   /* of the block, as the program asked for it */

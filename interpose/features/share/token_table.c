@@ -45,7 +45,7 @@ static void print_path(char path[PATH_SIZE], uint64_t pid_namespace, pid_t pid, 
              (unsigned long long)number);
 }
 
-static bool fill_randomly(void *bytes, size_t size) {
+bool bfc_fill_randomly(void *bytes, size_t size) {
     return syscall(SYS_getrandom, bytes, size, 0) == (long)size;
 }
 
@@ -71,7 +71,7 @@ static bool make_table(void) {
         return true;
     table.pid_namespace = bfc_pid_namespace();
     bfc_left_over_own_sweep();
-    if (!fill_randomly(&table.number, sizeof table.number))
+    if (!bfc_fill_randomly(&table.number, sizeof table.number))
         return false;
     table.pid = getpid();
     table.rows = table.unused_count = 0;
@@ -133,7 +133,7 @@ static bool write_row(uint32_t slot, const struct bfc_row *row) {
 }
 
 static bool publish_row(struct bfc_token *token, struct bfc_row *row) {
-    if (!make_table() || !fill_randomly(token->key, sizeof token->key))
+    if (!make_table() || !bfc_fill_randomly(token->key, sizeof token->key))
         return false;
     if (!take_slot(&token->slot)) {
         errno = ENOSPC;
@@ -198,8 +198,7 @@ int bfc_token_table_open(const struct bfc_token *token, int flags) {
     return -1;
 }
 
-/* Reads a row. A row that does not match is read again as long as it changes, since it is being
- * written. */
+/* Reads a row, again as long as it changes and does not match, since it is being written. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {

@@ -13,6 +13,8 @@
 #ifndef BFC_INTERPOSE_TOKEN_TABLE_H
 #define BFC_INTERPOSE_TOKEN_TABLE_H
 
+#include <stddef.h>
+
 #include "interpose/features/share/token.h"
 
 /* Publishes a row, and fills in its check and the token, but for the token's generation, which the
@@ -25,14 +27,16 @@ void bfc_token_table_retire(const struct bfc_token *token);
 /* Whether this process made the token. */
 bool bfc_token_table_is_own(const struct bfc_token *token);
 
-/* Fills in the fields of a token that name this process's table. False: this process has exported
- * nothing. */
+/* Fills in what names this process's table in a token. False: this process has exported nothing. */
 bool bfc_token_table_name(struct bfc_token *token);
 
 /* Opens the table of the process that made a token; `flags` are those of open(2). Returns -1 on
  * failure: errno is ENOENT for BFC_TABLE_MISSING, else BFC_TABLE_UNSAFE applies. The caller
  * disables cancellation. */
 int bfc_token_table_open(const struct bfc_token *token, int flags);
+
+/* Fills bytes from the kernel's random generator. False: it has none. */
+bool bfc_fill_randomly(void *bytes, size_t size);
 
 enum { BFC_TABLE_HEAD = 4096 }; /* bytes before the first row */
 
@@ -59,8 +63,7 @@ struct bfc_wakeup {
     void *head;             /* mapped until the process ends */
 };
 
-/* Maps the head of this process's table. False, with errno: there is no table, or the host has no
- * memory. */
+/* Maps the table's head. False, with errno: there is no table, or the host has no memory. */
 bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
 
 /* Reads the word for bfc_wakeup_await. False: the table is gone. */

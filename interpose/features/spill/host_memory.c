@@ -97,8 +97,7 @@ static void append_memory(struct bfc_host_left *list) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Removes the addresses from the map of regions, since the driver may give them out again, and adds
- * the memory to the list. */
+/* Adds the memory to the list, without its addresses, which the driver may give out again. */
 static void add_noted(struct bfc_arena *arena, struct bfc_host_left *noted) {
     for (struct bfc_host_left *one = noted; one; one = one->next) {
         bfc_region_remove(one->start, arena);
@@ -115,8 +114,7 @@ static void forget_noted(struct bfc_host_left *noted) {
     }
 }
 
-/* The arena's slot holds the list from bfc_host_left_note until bfc_host_left_add or
- * bfc_host_left_forget. */
+/* The arena's slot holds the list from the note until bfc_host_left_add or bfc_host_left_forget. */
 unsigned bfc_host_left_slot;
 
 static struct bfc_host_left *take_noted(struct bfc_arena *arena) {

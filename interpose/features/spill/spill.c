@@ -141,8 +141,7 @@ static void configure_pool(const struct bfc_options *options, struct bfc_pool_co
     config->pending_budget = options->pending_budget;
 }
 
-/* Makes an arena of host memory for the context of `home`, of which it keeps a reference. NULL: the
- * host has no memory. */
+/* Makes an arena of host memory for the context of `home`, which it keeps. NULL: no host memory. */
 static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     const struct bfc_process *process = bfc_process();
     struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);

@@ -18,8 +18,7 @@ static void note_event(uint64_t *largest, uint64_t what, uint64_t bytes) {
 }
 
 /* Finds the largest allocation of each section among the events in the ring. The stamp is read
- * before and after an event, so that an event which another thread overwrites meanwhile is skipped.
- */
+ * before and after an event, so that one which another thread overwrites meanwhile is skipped. */
 static void read_events(uint64_t *largest, const struct bfc_segment_header *header) {
     const struct bfc_event *ring =
         (const struct bfc_event *)(const void *)((const char *)header + BFC_SEGMENT_EVENTS_OFFSET);

@@ -13,7 +13,6 @@
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
-#include "interpose/table/feature.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 
@@ -29,8 +28,7 @@ static uint64_t trim_period_ns(void) {
     return bfc_min(bfc_max(trim_idle_ns / 4, LEAST_PERIOD_NS), MOST_PERIOD_NS);
 }
 
-/* While other jobs wait for freed memory, the thread checks this often whether they
- * still do. */
+/* While other jobs wait for freed memory, the thread checks this often whether they still do. */
 #define AWAITED_PERIOD_NS ((uint64_t)250 * 1000 * 1000)
 
 /* Returns how long the thread may sleep without a request; UINT64_MAX: until the next request. */
@@ -102,14 +100,16 @@ static void serve_trim(struct bfc_segment_header *published) {
 
 /* ---- jobs that wait for freed memory ---- */
 
-static bool
-    memory_was_freed; /* atomic: memory was freed since the helper thread last woke waiters */
+static bool memory_was_freed; /* atomic: since the helper thread last woke waiters */
 
 /* Waiters are woken at most this often, however often memory is freed. */
 #define WAKE_PERIOD_NS (2L * 1000 * 1000)
 
-void bfc_helper_wake_waiters(void) {
-    struct bfc_segment_header *published = bfc_segment_published();
+void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                             bool may_wait) {
+    (void)arena, (void)pointer, (void)result, (void)may_wait;
+    struct bfc_segment_header *published =
+        bfc_process_watches_frees() ? bfc_segment_published() : NULL;
     if (!published || bfc_exchange_acq_rel(&memory_was_freed, true))
         return;
     bfc_add_fetch_acq_rel(&published->request, 1);

@@ -10,8 +10,7 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* One refresh looks at this many blocks of all pools at most, which takes the helper thread some
- * milliseconds. */
+/* A refresh looks at this many blocks of all pools at most, for some milliseconds. */
 #define MOST_BLOCKS 200000u
 
 /* For each cell of a row of the map: bytes in use, pending, and without a page behind them. */
@@ -112,8 +111,7 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
     }
 }
 
-/* The sequence is odd while the map is being copied: a reader that sees an odd or a changed number
- * reads again. */
+/* The sequence is odd while the map is copied. A reader reads again if it is odd or has changed. */
 static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
     bfc_store_relaxed(&to->sequence, to->sequence + 1);

@@ -3,7 +3,7 @@
 #define BFC_INTERPOSE_WATCH_H
 
 #include "interpose/config/process.h"
-#include "layout/segment.h"
+#include "interpose/table/feature.h"
 
 /*
  * The helper thread answers the requests that readers write into the segment, and gives regions
@@ -12,8 +12,9 @@
  */
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* Makes the helper thread wake the jobs that wait for freed memory. Thread-safe. */
-void bfc_helper_wake_waiters(void);
+/* `freed` of struct bfc_feature: makes the helper thread wake the jobs that wait for memory. */
+void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                             bool may_wait);
 
 /*
  * Updates the segment's map, which shows which parts of each region are in use, and largest_free

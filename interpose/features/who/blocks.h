@@ -6,8 +6,7 @@
 
 enum { BFC_LISTED_REGIONS = 1 << 14, BFC_LISTED_BLOCKS = 1 << 20, BFC_MARKS = 1 << 18 };
 
-/* About 50 MiB of address space (interpose/host/scratch.h); only the part that is filled takes
- * memory. */
+/* About 50 MiB of addresses (interpose/host/scratch.h), of which what is filled takes memory. */
 struct bfc_blocks {
     size_t region_count, block_count, living_count, recent_count;
     uint64_t left_out; /* bytes of regions for which there was no room */

@@ -18,13 +18,11 @@ struct bfc_refused_free {
     uint64_t address;
     uint32_t site;
     uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
-    uint32_t
-        allocated_at; /* the site of the block in use that contains the address; 0: not known */
-    uint64_t inside;  /* offset of the address in the block in use that contains it; 0: there is no
-                         such block */
-    uint64_t
-        bytes; /* size of the block in use that contains the address, as the program asked for it */
     uint64_t times;
+    /* Of the block in use that contains the address: */
+    uint32_t allocated_at; /* its site; 0: not known */
+    uint64_t inside;       /* the address's offset in it; 0: there is no such block */
+    uint64_t bytes;        /* its size, as the program asked for it */
 };
 
 /* Sets `refused` to the list of invalid frees, one for each pair of address and site, and returns

@@ -14,9 +14,7 @@ static const char *path_of(const struct bfc_who_frame *frame) {
     return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
 }
 
-/* The innermost library that does not merely hand calls on, as CUDA's runtime does; "" if there is
- * none.
- */
+/* The innermost library that does not merely hand calls on, as CUDA's runtime does; "": none. */
 static const char *library_of(const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     uint32_t i = 0;
@@ -50,8 +48,7 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
-/* Adds the sites up by library. `all` gets the sum over all sites, those of left out libraries
- * included. */
+/* Adds the sites up by library. `all` gets the sum over all sites, also of libraries left out. */
 static size_t add_up(struct bfc_who_library *libraries, double *all) {
     size_t count = 0;
     *all = 0;

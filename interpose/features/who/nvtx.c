@@ -280,8 +280,7 @@ static void take_places(const struct tables *tables, function *const *before, bo
     }
 }
 
-/* Each copy of NVTX calls this once. Returns 1, or 0 if it failed: then NVTX makes no more calls.
- * Thread-safe. */
+/* Each copy of NVTX calls this once. 0: it failed, and NVTX makes no more calls. Thread-safe. */
 int InitializeInjectionNvtx2(get_table_function *get_table);
 
 static const char *own_path(void) {

@@ -55,15 +55,13 @@ double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
 
 /* ---- the pace ---- */
 
-/* The mean distance between samples, in blocks of the class's least size; 0: each block is a
- * sample. */
+/* The mean distance between samples, in blocks of the class's least size; 0: all are samples. */
 static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     unsigned log = BFC_PACE_LEAST_LOG + pace->doublings;
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* Returns how many of the class's samples are not forgotten yet at this tick; one sample is
- * forgotten with each tick. */
+/* How many of the class's samples are not forgotten yet; one is forgotten with each tick. */
 static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }

@@ -36,8 +36,7 @@ void bfc_who_write(bool blocks);
 /* ---- which libraries hold the memory in use (libraries.c) ---- */
 
 struct bfc_who_library {
-    const char *path; /* path of the innermost object in the call stack that is not CUDA's; "":
-                         the executable */
+    const char *path; /* the innermost object that is not CUDA's; "": the executable */
     /* Bytes in use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the
      * bytes in use are shared out in proportion to the samples. */
     double bytes;

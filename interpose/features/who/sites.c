@@ -37,9 +37,7 @@ static struct tables {
 struct bfc_sites bfc_sites;
 struct pool_lock bfc_who_lock;
 
-/* A thread that held the lock during a fork does not exist in the child, and would never release
- * it.
- */
+/* In the child there is no thread that held the lock during the fork and could release it. */
 static void in_child(void) {
     bfc_who_lock = (struct pool_lock){0};
 }
@@ -172,8 +170,7 @@ static size_t index_of(struct bfc_readable *readable, const struct bfc_object *o
     return list_object(&listed, object->map);
 }
 
-/* Forgets the known unwind rules if an object was unloaded, because another one may be loaded at
- * its addresses. */
+/* Forgets the known unwind rules if an object was unloaded, whose addresses another one may get. */
 static void look_for_unloaded(struct bfc_readable *readable) {
     bool unloaded = false;
     for (size_t i = 0; i < bfc_sites.object_count; i++) {

@@ -46,9 +46,7 @@ struct bfc_stack_tables bfc_sites_now(void);
  * function says otherwise. A thread that holds it may wait for a pool's lock, but for no other. */
 extern struct pool_lock bfc_who_lock;
 
-/* Reserves the tables at the first call. False: the host has no memory. To be called without the
- * lock.
- */
+/* Reserves the tables at the first call, without the lock. False: the host has no memory. */
 bool bfc_sites_begin(void);
 
 /* Returns the text's offset, after adding it if it is new; 0, the empty text's, if there is no
@@ -59,8 +57,7 @@ uint32_t bfc_sites_text(const char *text);
  * there are too many different tags. */
 uint32_t bfc_sites_tag(const char *text);
 
-/* Returns the offset of the executable's path. The path is read once, because a program may be
- * renamed while it runs. */
+/* Returns the offset of the executable's path, read once, since a program may be renamed. */
 uint32_t bfc_sites_executable(void);
 
 /* Returns the stack's site, after adding it if it is new; 0 if there is no room. */
@@ -70,8 +67,7 @@ uint32_t bfc_sites_find(const struct bfc_stack *stack);
  * bfc_sites_begin has succeeded. */
 void bfc_who_take_stack(struct bfc_stack *stack);
 
-/* Returns the stack's site, as bfc_sites_find does, and leaves the lock held, which the caller does
- * not hold before. */
+/* As bfc_sites_find, but takes the lock first, and leaves it held. */
 uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
 
 #endif

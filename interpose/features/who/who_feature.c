@@ -9,8 +9,7 @@
 #include "interpose/features/who/samples.h"
 #include "interpose/table/feature.h"
 
-/* Each request word rises with each request, so a word that differs from its last answer is a new
- * one. */
+/* Each request word rises with each request, so one that differs from its last answer is new. */
 static void write_if_asked(struct bfc_segment_header *published) {
     static uint32_t blocks_written;
     uint32_t asked = bfc_load_acquire(&published->who_asked);

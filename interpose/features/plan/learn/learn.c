@@ -1,6 +1,17 @@
-/* Learns loops, in a thread of its own, which alone changes a learner once that is in the list. */
-#include "interpose/features/plan/learn/learn.h"
-
+/*
+ * BFC_PLAN=auto: finds the loops that the program runs, plans them in another thread, and has the
+ * plans followed. The thread alone changes a learner once that is in the list.
+ *
+ * A pool notes its calls (bfc_pool_take_notes) while nothing repeats or a plan no longer fits. A
+ * thread of low priority looks at the notes now and then. If it recognises a loop that it has
+ * planned, that plan is followed again; if the last allocations repeat three times, they are
+ * planned and the plan is followed. The program's calls only take notes. Bounds: after notes of
+ * MOST_NOTES calls there is a pause; a pool has at most BFC_MOST_LEARNED_LOOPS plans; planning
+ * takes a few seconds a plan, and looking a small fraction of one processor.
+ *
+ * Nothing is learned in a forked child or once the process exits. Learning for a pool ends with its
+ * context, even while a plan is being made.
+ */
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,6 +32,7 @@
 #include "planner/period/event_stream.h"
 #include "pool/pages.h"
 
+#define MOST_NOTES ((uint64_t)1 << 20)
 #define FIRST_LOOK 24 /* notes taken before the first look */
 #define PLANNING_SECONDS 2.0
 #define LEAST_SHARE 8    /* a planned loop uses at least this fraction of the peak in use */
@@ -36,17 +48,16 @@
 #define TRIMS 4
 #define BAD_PERIODS 4
 #define POOR_PERIODS 32u /* doubled for each learned loop */
-#define POOR_WEIGHT                                                                                \
-    4 /* weight of a period in which a third misses; one in which a tenth misses has weight 1 */
-#define NICENESS 10   /* with 19, the greatest, the thread would not run on a busy machine */
-#define PAUSE_TIMES 4 /* a pause lasts at least so many times as long as taking the notes */
+#define POOR_WEIGHT 4    /* of a period in which a third misses; that of a tenth is 1 */
+#define NICENESS 10      /* with 19, the greatest, the thread would not run on a busy machine */
+#define PAUSE_TIMES 4    /* a pause lasts at least so many times as long as taking the notes */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
 /* What is known of one arena's calls. It holds a reference to the arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* BFC_LEARN_NOTES, mapped; NULL with HAS_FILE */
+    struct bfc_pool_note *notes; /* MOST_NOTES, mapped; NULL with HAS_FILE */
     enum learner_state state;
     bool whole;                /* the notes hold all calls since the context began */
     uint64_t next_look;        /* number of notes at which to look next */
@@ -68,15 +79,14 @@ struct learner {
 };
 
 static struct learner *new_learners; /* atomic: list from which the thread takes new learners */
-static uint32_t
-    arrivals;           /* atomic: number of learners so far; a futex on which the thread sleeps */
-static unsigned taught; /* atomic: number of learners that exist */
+static uint32_t arrivals; /* atomic: learners so far; a futex on which the thread sleeps */
+static unsigned taught;   /* atomic: number of learners that exist */
 
 /* ---- taking notes ---- */
 
 static void take_notes(struct learner *learner) {
-    madvise(learner->notes, BFC_LEARN_NOTES * sizeof *learner->notes, MADV_DONTNEED);
-    bfc_pool_take_notes(learner->arena->pool, learner->notes, BFC_LEARN_NOTES);
+    madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
+    bfc_pool_take_notes(learner->arena->pool, learner->notes, MOST_NOTES);
     learner->state = LISTENS;
     learner->next_look = FIRST_LOOK;
     learner->looked = 0;
@@ -251,7 +261,7 @@ static void look_for_loop(struct learner *learner, uint64_t count) {
 
 static void attend_listening(struct learner *learner) {
     uint64_t count = bfc_pool_notes(learner->arena->pool);
-    bool full = count == BFC_LEARN_NOTES;
+    bool full = count == MOST_NOTES;
     if ((count >= learner->next_look && bfc_now_ns() >= learner->next_look_ns) || full)
         look_for_loop(learner, count);
     if (full && learner->state == LISTENS)
@@ -362,7 +372,7 @@ static void stop_for_good(struct learner *learner) {
     if (!learner->notes)
         return;
     bfc_pool_take_notes(learner->arena->pool, NULL, 0);
-    munmap(learner->notes, BFC_LEARN_NOTES * sizeof *learner->notes);
+    munmap(learner->notes, MOST_NOTES * sizeof *learner->notes);
     learner->notes = NULL;
 }
 
@@ -451,8 +461,7 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid),
-                NICENESS); /* in Linux this sets the niceness of one thread */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* in Linux, of one thread */
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
         learners = take_new_learners(learners);
@@ -472,7 +481,7 @@ static bool start_once(void) {
 /* ---- beginning ---- */
 
 static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
-    size_t bytes = BFC_LEARN_NOTES * sizeof(struct bfc_pool_note);
+    size_t bytes = MOST_NOTES * sizeof(struct bfc_pool_note);
     struct learner *learner = calloc(1, sizeof *learner);
     void *notes = automatic && learner ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -493,8 +502,7 @@ static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     return learner;
 }
 
-/* Whether contexts come and go faster than the thread can follow, so that nothing can be learned.
- */
+/* Whether contexts come and go faster than the thread can follow, and nothing can be learned. */
 static bool is_behind(void) {
     unsigned living = 0;
     struct bfc_arena *arena = NULL;

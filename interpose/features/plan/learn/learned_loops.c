@@ -7,8 +7,7 @@
 #include "planner/period/align.h"
 #include "planner/period/usual.h"
 
-/* The last allocations that are compared with a loop; at most one in DIFFERENT may have another
- * size. */
+/* The last allocations are compared with a loop; one in DIFFERENT may have another size. */
 enum { COMPARED = 32, DIFFERENT = 4 };
 
 static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *learned_loop,
@@ -16,8 +15,7 @@ static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *lear
     return &learned_loop->plan.events[learned_loop->plan.header->prefix + event];
 }
 
-/* Counts how many of the last allocations have the sizes that the loop has before `event`; 0: too
- * few. */
+/* Counts the last allocations that have the sizes before `event` in the loop; 0: too few. */
 static uint32_t count_same(const struct bfc_learned_loop *learned_loop, const struct events *events,
                            uint32_t event) {
     uint32_t period = learned_loop->plan.header->period, same = 0;
@@ -72,8 +70,7 @@ static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *la
     return same >= FIRST_SAME;
 }
 
-/* Counts how many of the last allocations the best alignment finds in the loop, and sets the event
- * that comes next. */
+/* Counts the last allocations that the best alignment finds, and sets the event that comes next. */
 static uint32_t find_best(const struct bfc_learned_loop *learned_loop, const uint64_t *last,
                           uint32_t *event) {
     uint32_t places[ALIGNED], most = 0, period = learned_loop->plan.header->period, tries = TRIED;
@@ -189,8 +186,7 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
            found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-/* Looks for a loop in `usual`, which becomes the stream without deviations from what usually comes.
- */
+/* Looks for a loop in `usual`, which becomes the stream without its deviations. */
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;

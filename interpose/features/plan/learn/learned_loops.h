@@ -1,13 +1,11 @@
-/* The loops that one pool is known to run, each with its plan, and which of them runs now. Not
- * thread-safe. */
+/* The loops that a pool is known to run, with their plans, and which runs now. Not thread-safe. */
 #ifndef BFC_INTERPOSE_LEARNED_LOOPS_H
 #define BFC_INTERPOSE_LEARNED_LOOPS_H
 
 #include "interpose/features/plan/followed_plan.h"
 #include "planner/loop/loop.h"
 
-/* Enough for a training step, an evaluation step and a checkpoint, twice over; after that nothing
- * more is learned. */
+/* Enough for a training step, an evaluation step and a checkpoint, twice over. */
 #define BFC_MOST_LEARNED_LOOPS 8
 
 struct bfc_learned_loop {

@@ -1,11 +1,51 @@
 #include "interpose/features/who/stacks/python.h"
 
-#include <stddef.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/features/who/stacks/objects.h"
 #include "interpose/host/c_library.h"
+
+/*
+ * ---- by CPython's own structures, without the GIL ----
+ *
+ * Most programs release the GIL around CUDA's calls (PyTorch, Numba, ctypes). The calling thread's
+ * own chain of frames does not change meanwhile, and it keeps all objects alive to which it refers.
+ * The offsets differ between versions (3.11, 3.12, …), but are the same in all releases of one:
+ * they are from Include/internal/pycore_frame.h and other headers of each version. Only tested
+ * versions are listed (docs/who.md).
+ */
+
+#define NONE SIZE_MAX
+
+struct layout {
+    const char *version; /* what Py_GetVersion's text begins with */
+    /* Offsets in bytes from the start of a structure. */
+    size_t thread_frame; /* a pointer to the innermost frame, or to the C frame that points there */
+    size_t c_frame_frame; /* NONE in versions without a C frame */
+    size_t frame_code, frame_previous, frame_instruction, frame_owner;
+    size_t code_file, code_function, code_first_traceable, code_instructions;
+    size_t text_state, text_ascii; /* flags of a text; the bytes of an ASCII text */
+};
+
+static const struct layout layouts[] = {
+    {"3.11.", 56, 8, 32, 48, 56, 69, 112, 128, 168, 184, 32, 48},
+    {"3.12.", 56, 0, 0, 8, 56, 70, 112, 128, 176, 192, 32, 40},
+    {"3.13.", 72, NONE, 0, 8, 56, 70, 112, 128, 184, 200, 32, 40},
+    {"3.14.", 72, NONE, 0, 8, 56, 74, 112, 128, 192, 208, 32, 40},
+};
+
+/* Returns the layout for what Py_GetVersion returns; NULL if it is not known. */
+static const struct layout *find_layout(const char *version) {
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
+            !strstr(version, "free-threading")) /* a build with another object header */
+            return &layouts[i];
+    return NULL;
+}
+
+/* ---- finding the interpreter ---- */
 
 typedef void object; /* PyObject, or a type derived from it */
 
@@ -30,9 +70,9 @@ static struct python {
 #define FIELD(name, result, parameters) result(*name) parameters;
     CALLS(FIELD)
 #undef FIELD
-    void *(*running)(void);  /* PyThreadState_GetUnchecked; before 3.13 it has another name */
-    const object *code_type; /* PyCode_Type */
-    const struct bfc_python_layout *layout; /* NULL: unknown for this version */
+    void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 it has another name */
+    const object *code_type;     /* PyCode_Type */
+    const struct layout *layout; /* NULL: unknown for this version */
     /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
@@ -65,7 +105,7 @@ static bool fill_layout(const struct link_map *from) {
     python.code_type = bfc_object_function(from, "PyCode_Type", &version);
     all = all && python.running && python.code_type;
     if (all)
-        python.layout = bfc_python_layout_find(python.Py_GetVersion());
+        python.layout = find_layout(python.Py_GetVersion());
     return all;
 }
 
@@ -133,6 +173,76 @@ static bool has_python(const uint64_t *calls, size_t count) {
     return bfc_load_acquire(&state) == FOUND && is_still_there();
 }
 
+/* ---- walking by a layout ---- */
+
+static const char *field_at(const void *structure, size_t offset) {
+    return (const char *)structure + offset;
+}
+
+static void *pointer_at(const void *structure, size_t offset) {
+    void *pointer;
+    memcpy(&pointer, field_at(structure, offset), sizeof pointer);
+    return pointer;
+}
+
+/* The bits `compact` and `ascii` of a text's flags, above two for interning and three for kind. */
+enum { TEXT_IS_ASCII = 3 << 5 };
+
+static const char *text_at(const struct layout *layout, const void *code, size_t offset) {
+    const void *text = pointer_at(code, offset);
+    uint32_t flags;
+    memcpy(&flags, field_at(text, layout->text_state), sizeof flags);
+    return (flags & TEXT_IS_ASCII) == TEXT_IS_ASCII ? field_at(text, layout->text_ascii) : "?";
+}
+
+/* Frames with this owner belong to the interpreter itself and to no Python function. */
+enum { OWNER_C_STACK = 3 };
+
+/* From 3.14 on, the lowest two bits of a frame's reference to its code are flags. */
+static void *code_of(const struct layout *layout, const void *frame) {
+    uintptr_t reference;
+    memcpy(&reference, field_at(frame, layout->frame_code), sizeof reference);
+    return (void *)(reference & ~(uintptr_t)3);
+}
+
+/* Returns the offset of the current instruction in its code, in bytes; -1 if the frame is not set
+ * up yet, or belongs to no function. */
+static int64_t offset_in(const struct layout *layout, const void *frame, const void *code) {
+    int32_t first;
+    memcpy(&first, field_at(code, layout->code_first_traceable), sizeof first);
+    int64_t offset = (const char *)pointer_at(frame, layout->frame_instruction) -
+                     field_at(code, layout->code_instructions);
+    bool none =
+        *field_at(frame, layout->frame_owner) == OWNER_C_STACK || offset < (int64_t)first * 2;
+    return none ? -1 : offset;
+}
+
+static bool is_code(const void *code) {
+    /* An object begins with its reference count, and its type follows. */
+    return code && pointer_at(code, sizeof(intptr_t)) == python.code_type;
+}
+
+static const void *innermost_frame(const struct layout *layout, const void *thread) {
+    const void *first = pointer_at(thread, layout->thread_frame);
+    return first && layout->c_frame_frame != NONE ? pointer_at(first, layout->c_frame_frame)
+                                                  : first;
+}
+
+static void walk_by_layout(const void *thread, bfc_python_visit *visit, void *context) {
+    const struct layout *layout = python.layout;
+    const void *frame = innermost_frame(layout, thread);
+    for (bool more = true; frame && more; frame = pointer_at(frame, layout->frame_previous)) {
+        void *code = code_of(layout, frame);
+        int64_t offset = is_code(code) ? offset_in(layout, frame, code) : -1;
+        if (offset >= 0)
+            more = visit(context, text_at(layout, code, layout->code_function),
+                         text_at(layout, code, layout->code_file),
+                         python.PyCode_Addr2Line(code, (int)offset));
+    }
+}
+
+/* ---- walking by the C interface ---- */
+
 /* Whether the calling thread, whose thread state this is, may call the C interface: it holds the
  * GIL, and no exception is set that the calls could replace. */
 static bool may_call(const void *thread) {
@@ -186,8 +296,7 @@ void bfc_walk_python(const uint64_t *calls, size_t count, bfc_python_visit *visi
         return;
     const void *thread = python.PyGILState_GetThisThreadState();
     if (thread && python.layout)
-        bfc_python_layout_walk(python.layout, thread, python.code_type, python.PyCode_Addr2Line,
-                               visit, context);
+        walk_by_layout(thread, visit, context);
     else if (thread && may_call(thread))
         walk_by_interface(visit, context);
 }

@@ -3,7 +3,7 @@
  *
  * CPython's functions are looked up in the objects that were loaded at the process's start, and in
  * those that appear in call stacks. If the layout of the version's structures is known, the
- * structures are read (python_layout.h). Otherwise the public C interface is called
+ * structures are read. Otherwise the public C interface is called
  * (docs.python.org/3/c-api/frame.html), but only while the thread holds the GIL and no exception is
  * set. The garbage collector is disabled meanwhile (possible from 3.10 on), so that no code of the
  * program runs. Nothing is done while the interpreter starts or ends. Thread-safe.
@@ -11,10 +11,13 @@
 #ifndef BFC_INTERPOSE_PYTHON_H
 #define BFC_INTERPOSE_PYTHON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/features/who/stacks/python_layout.h"
+/* Called for each Python function that a thread is executing, innermost first. The texts are valid
+ * during the call only. Returns false to end the walk. */
+typedef bool bfc_python_visit(void *context, const char *function, const char *file, int line);
 
 /* Calls `visit` for each function. `calls` is the calling thread's native call stack. */
 void bfc_walk_python(const uint64_t *calls, size_t count, bfc_python_visit *visit, void *context);

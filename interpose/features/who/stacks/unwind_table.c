@@ -298,9 +298,8 @@ static void set_saved_by_expression(struct machine *machine, struct bytes *bytes
 /* DWARF 5, table 7.29. */
 enum {
     CFA_NOP = 0x00,
-    CFA_ADVANCE1 = 0x02,
-    CFA_ADVANCE2 = 0x03,
-    CFA_ADVANCE4 = 0x04,
+    CFA_ADVANCE1 = 0x02, /* by a number of one byte */
+    CFA_ADVANCE4 = 0x04, /* by one of four bytes; between them is that of two */
     CFA_OFFSET_EXTENDED = 0x05,
     CFA_RESTORE_EXTENDED = 0x06,
     CFA_UNDEFINED = 0x07,
@@ -402,12 +401,6 @@ static void run_instruction(struct machine *machine, uint64_t code, struct bytes
     }
 }
 
-static uint64_t advance_of(uint64_t code, struct bytes *bytes) {
-    return code == CFA_ADVANCE1   ? take_bytes(bytes, 1)
-           : code == CFA_ADVANCE2 ? take_bytes(bytes, 2)
-                                  : take_bytes(bytes, 4);
-}
-
 /* Runs instructions up to the first that is for a later address than the wanted one. */
 static bool run_program(struct machine *machine, struct bytes bytes) {
     while (bytes.at < bytes.end && !bytes.bad) {
@@ -416,7 +409,7 @@ static bool run_program(struct machine *machine, struct bytes bytes) {
         if (code >> 6 == 1)
             advance = small;
         else if (code >= CFA_ADVANCE1 && code <= CFA_ADVANCE4)
-            advance = advance_of(code, &bytes);
+            advance = take_bytes(&bytes, (size_t)1 << (code - CFA_ADVANCE1));
         else if (code >> 6 == 2)
             set_saved(&machine->now, small, (int64_t)take_uleb(&bytes) * machine->entry->data_unit);
         else if (code >> 6 == 3)

@@ -72,8 +72,7 @@ static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     if (at < frame->stack || at - frame->stack > FARTHEST ||
         !bfc_readable_word(readable, at, &frame->pointer) ||
         !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
-        return false; /* an address on the stack is no return address, so `at` was no frame pointer
-                       */
+        return false; /* what lies on the stack is no return address, and `at` no frame pointer */
     frame->stack = at + 16;
     frame->reach = FARTHEST;
     frame->exact = false;
@@ -101,8 +100,7 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
 }
 
 /* A coroutine returns to the first instruction of a function, and the byte before it belongs to
- * another function, or to none; so where that byte has no rule, the instruction itself is looked
- * up. */
+ * another or to none: where that has no rule, the instruction itself is looked up. */
 static inline bfc_frame_rule rule_of(struct bfc_readable *readable, const struct frame *frame) {
     bfc_frame_rule rule = bfc_frame_rule_at(readable, call_of(frame));
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))
