@@ -9,7 +9,6 @@
 #include "interpose/context/capture.h"
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/pointers/export_handle.h"
-#include "interpose/reuse/free_in_stream_order.h"
 #include "interpose/reuse/free_modes.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
@@ -61,7 +60,7 @@ bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *res
 /* ---- calls that are not as usual ---- */
 
 static CUresult free_of_arena(const struct free_call *call, struct bfc_arena *arena) {
-    uint64_t start = bfc_events_free_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_FREES);
     uint64_t attributed = bfc_exports_attributed(arena, call->pointer);
     CUresult result = call->in_stream_order
                           ? bfc_reuse_free_async(call->driver, arena, call->pointer, call->stream,

@@ -8,7 +8,6 @@
 #include "base/numbers.h"
 #include "interpose/api/memory.h"
 #include "interpose/api/open_arena.h"
-#include "interpose/arena/leaving.h"
 #include "interpose/context/contexts.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/settle_arena.h"

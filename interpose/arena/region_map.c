@@ -1,4 +1,4 @@
-/* The map of regions: a sorted array under a sequence lock. */
+/* The map of regions, a sorted array under a sequence lock, and the list of those that leave. */
 #include "interpose/arena/region_map.h"
 
 #include <pthread.h>
@@ -210,4 +210,52 @@ void bfc_region_remove_owner(const void *owner) {
             put_region(table, kept++, table->regions[i]);
     WRITE(table->count, kept);
     end_write();
+}
+
+/* ---- regions on their way to the driver ---- */
+
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct bfc_leaving *leaving; /* guarded by leaving_lock; read atomically */
+
+void bfc_leaving_begin(struct bfc_leaving *region) {
+    pthread_mutex_lock(&leaving_lock);
+    region->next = leaving;
+    bfc_store_release(&leaving, region);
+    pthread_mutex_unlock(&leaving_lock);
+}
+
+void bfc_leaving_end(const struct bfc_leaving *region) {
+    pthread_mutex_lock(&leaving_lock);
+    struct bfc_leaving **link = &leaving;
+    while (*link != region)
+        link = &(*link)->next;
+    bfc_store_release(link, region->next);
+    pthread_mutex_unlock(&leaving_lock);
+}
+
+bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes) {
+    if (LIKELY(!bfc_load_acquire(&leaving)))
+        return false;
+    pthread_mutex_lock(&leaving_lock);
+    const struct bfc_leaving *region = leaving;
+    while (region && address - region->start >= region->bytes)
+        region = region->next;
+    if (region) {
+        *start = region->start;
+        *bytes = region->bytes;
+    }
+    pthread_mutex_unlock(&leaving_lock);
+    return region;
+}
+
+uint64_t bfc_leaving_bytes(const void *device) {
+    uint64_t bytes = 0;
+    if (LIKELY(!bfc_load_acquire(&leaving)))
+        return 0;
+    pthread_mutex_lock(&leaving_lock);
+    for (const struct bfc_leaving *region = leaving; region; region = region->next)
+        if (region->device == device && !bfc_load_acquire(region->ended))
+            bytes += region->bytes;
+    pthread_mutex_unlock(&leaving_lock);
+    return bytes;
 }

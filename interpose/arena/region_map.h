@@ -57,4 +57,28 @@ bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint6
 /* Removes all regions of an owner. */
 void bfc_region_remove_owner(const void *owner);
 
+/*
+ * A region that is being freed in the driver has left the map, since the driver may hand its
+ * addresses out before the call returns. But the call may wait for all work of the device, and
+ * until it returns the driver answers questions about a pointer into the region as if the memory
+ * were live. This list lets the library answer them instead. An entry is in the caller's memory
+ * from bfc_leaving_begin to bfc_leaving_end.
+ */
+struct bfc_leaving {
+    uint64_t start, bytes;
+    const void *device; /* tells devices apart; not dereferenced */
+    const bool *ended;  /* atomic: the context has ended, and the region with it */
+    struct bfc_leaving *next;
+};
+
+/* Call the first before the region leaves the region map, the second after the driver's call. */
+void bfc_leaving_begin(struct bfc_leaving *region);
+void bfc_leaving_end(const struct bfc_leaving *region);
+
+/* The region that holds `address`; false: none does. */
+bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes);
+
+/* Bytes of the regions in the list that are of this device and whose contexts have not ended. */
+uint64_t bfc_leaving_bytes(const void *device);
+
 #endif

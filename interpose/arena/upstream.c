@@ -10,11 +10,9 @@
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/leaving.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -137,15 +135,12 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_
 
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
-    static unsigned seen, seen_of_host;
-    if (bfc_arena_is_host(arena))
-        bfc_log_repeated(BFC_LOG_INFO, &seen_of_host,
-                         "device %d: %s were not spilled to host memory: %s (CUresult %d)",
-                         (int)arena->device, BFC_BYTES(bytes), why, (int)result);
-    else
-        bfc_log_repeated(BFC_LOG_INFO, &seen,
-                         "device %d: the pool did not grow by %s: %s (CUresult %d)",
-                         (int)arena->device, BFC_BYTES(bytes), why, (int)result);
+    static unsigned seen[2]; /* for device memory, and for host memory */
+    bool host = bfc_arena_is_host(arena);
+    bfc_log_repeated(BFC_LOG_INFO, &seen[host],
+                     host ? "device %d: %s were not spilled to host memory: %s (CUresult %d)"
+                          : "device %d: the pool did not grow by %s: %s (CUresult %d)",
+                     (int)arena->device, BFC_BYTES(bytes), why, (int)result);
 }
 
 static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t bytes,

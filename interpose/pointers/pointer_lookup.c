@@ -1,7 +1,6 @@
 /* What a pointer points into. */
 #include "interpose/pointers/pointer_lookup.h"
 
-#include "interpose/arena/leaving.h"
 #include "interpose/config/process.h"
 #include "interpose/table/feature.h"
 
@@ -18,12 +17,6 @@ static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct 
     span->arena = arena;
 }
 
-static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
-    BFC_FOR_EACH_FEATURE(feature)
-    if ((*feature)->find_import && (*feature)->find_import(pointer, span))
-        return;
-}
-
 /* Whether the address lies in a region that is being given back and is still allocated. A region
  * that the driver has taken back counts no more, since its addresses may be somebody else's. */
 static bool is_leaving(CUdeviceptr pointer) {
@@ -37,8 +30,10 @@ static bool is_leaving(CUdeviceptr pointer) {
 }
 
 static void describe_other(CUdeviceptr pointer, struct bfc_pointer *span) {
-    describe_import(pointer, span);
-    if (span->kind == BFC_POINTER_FOREIGN && is_leaving(pointer))
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->find_import && (*feature)->find_import(pointer, span))
+        return;
+    if (is_leaving(pointer))
         span->kind = BFC_POINTER_GONE;
 }
 

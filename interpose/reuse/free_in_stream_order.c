@@ -1,7 +1,4 @@
 /* Frees in the order of a stream (cuMemFreeAsync). */
-#include "interpose/reuse/free_in_stream_order.h"
-
-#include "base/atomic.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/context/green.h"
 #include "interpose/driver/current.h"

@@ -8,10 +8,8 @@
  * - ordered: the free records a fence; a block whose fence is not complete is handed out at once,
  *   and all later work of the context waits for the fence on the device.
  *
- * While a capture is under way nothing may be recorded. A thread that may free nevertheless waits
- * as the driver's own free does: in sync at each free, else when much has been deferred;
- * blocks freed meanwhile stay deferred until then or until the last capture has ended.
- * docs/internals/safety.md holds the argument; tests/formal/model checks it.
+ * While a capture is under way, other rules hold (free_while_capturing.h). docs/internals/safety.md
+ * holds the argument; tests/formal/model checks it.
  */
 #ifndef BFC_INTERPOSE_FREE_MODES_H
 #define BFC_INTERPOSE_FREE_MODES_H
@@ -38,5 +36,11 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
 /* Records a fence over the arena's context and its peers, and frees the block under it. */
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
+
+/* Frees a pooled block in the order of a stream (cuMemFreeAsync): the block is ready once the
+ * stream's work so far is complete, whatever other work is under way. On an error the block stays
+ * the program's. */
+CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
+                              CUdeviceptr pointer, CUstream stream, bool per_thread);
 
 #endif

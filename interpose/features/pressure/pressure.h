@@ -7,7 +7,7 @@
 #define BFC_INTERPOSE_PRESSURE_H
 
 #include "interpose/arena/arena.h"
-#include "interpose/reuse/call.h"
+#include "interpose/reuse/last_resort.h"
 #include "segment/other_jobs.h"
 
 /* ---- last resorts (`serve` of struct bfc_resort) ---- */

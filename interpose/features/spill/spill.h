@@ -17,7 +17,7 @@
 #ifndef BFC_INTERPOSE_SPILL_H
 #define BFC_INTERPOSE_SPILL_H
 
-#include "interpose/reuse/call.h"
+#include "interpose/reuse/last_resort.h"
 
 /* Whether BFC_SPILL is large enough for the call. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
