@@ -19,15 +19,23 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* Calls a function for what each pool knows of a context: its share in the pool's fences, and frees
- * in its streams. */
-static void tell_pools(CUcontext context, void (*of_fences)(struct bfc_fences *, CUcontext),
-                       void (*of_frees)(struct bfc_stream_frees *, CUcontext)) {
+/* Suspends what pools know of a context: its share in their fences, and frees in its streams. */
+static void suspend_context(CUcontext context) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
         if (arena->fences)
-            of_fences(arena->fences, context);
-        of_frees(arena->stream_frees, context);
+            bfc_fences_suspend_context(arena->fences, context);
+        bfc_stream_frees_suspend_context(arena->stream_frees, context);
+    }
+}
+
+/* Resumes what pools know of the context, or, if it has `ended`, lets them forget it. */
+static void conclude_context(CUcontext context, bool ended) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena))) {
+        if (arena->fences)
+            bfc_fences_conclude_context(arena->fences, context, ended);
+        bfc_stream_frees_conclude_context(arena->stream_frees, context, ended);
     }
 }
 
@@ -62,7 +70,7 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
     }
     BFC_TELL_FEATURES(context_ended, driver, context);
     bfc_peers_forget(context);
-    tell_pools(context, bfc_fences_forget_context, bfc_stream_frees_forget_context);
+    conclude_context(context, true);
     end_arenas(driver, context, id);
     bfc_contexts_forget(context);
     if (bfc_capture_context_ended(context))
@@ -149,7 +157,7 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     if ((ending.host = bfc_arena_host_of_context(context, 0)))
         bfc_arena_close(ending.host);
     BFC_TELL_FEATURES(context_ending, driver, context);
-    tell_pools(context, bfc_fences_suspend_context, bfc_stream_frees_suspend_context);
+    suspend_context(context);
     return ending;
 }
 
@@ -168,7 +176,7 @@ static void resume_living(const struct bfc_driver *driver, const struct ending *
     if (ending->number)
         bfc_contexts_open(ending->context, ending->number);
     BFC_TELL_FEATURES(context_kept, driver, ending->context);
-    tell_pools(ending->context, bfc_fences_resume_context, bfc_stream_frees_resume_context);
+    conclude_context(ending->context, false);
     if (ending->arena)
         bfc_arena_reopen(ending->arena);
     if (ending->host)
@@ -184,11 +192,16 @@ static void conclude_end(const struct bfc_driver *driver, const struct ending *e
     bfc_arena_drop(ending->host);
 }
 
+static unsigned long long id_of(const struct bfc_driver *driver, CUcontext context) {
+    unsigned long long id = 0;
+    return driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS ? id : 0;
+}
+
 /* cuCtxDetach ends the context only if no other attachment (cuCtxAttach) is left. */
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext)) {
     bool serves = bfc_process_if_made();
-    unsigned long long id = bfc_context_id(driver, context);
+    unsigned long long id = id_of(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
     bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
@@ -207,21 +220,31 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
            driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
 }
 
-/* Only the last release ends a primary context, so an earlier release closes nothing. A reset ends
- * the context even if that is active again afterwards. */
-CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
-                         CUresult (*real)(CUdevice)) {
-    bool closes = bfc_process_if_made() && (is_reset || !bfc_contexts_is_kept(device));
+/* Only the last release ends a primary context, so an earlier release closes nothing. A reset
+ * (`always`) always ends the context, even if the context is active again afterwards. */
+static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bool always,
+                            CUresult (*real)(CUdevice)) {
+    bool closes = bfc_process_if_made() && (always || !bfc_contexts_is_kept(device));
     struct ending ending = {0};
     if (closes)
         ending = close_context(driver, bfc_primary_context(driver, device));
     CUresult result = real(device);
-    bool ended = result == CUDA_SUCCESS && (is_reset || !primary_is_active(driver, device));
-    if (result == CUDA_SUCCESS && !is_reset)
+    bool ended = result == CUDA_SUCCESS && (always || !primary_is_active(driver, device));
+    if (result == CUDA_SUCCESS && !always)
         bfc_contexts_let_go(device);
     if (closes)
         conclude_end(driver, &ending, ended);
     if (ended) /* every arena is checked, since the ended context may not have been known */
         end_unseen_arenas(driver);
     return result;
+}
+
+CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
+                           CUresult (*real)(CUdevice)) {
+    return end_primary(driver, device, true, real);
+}
+
+CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
+                             CUresult (*real)(CUdevice)) {
+    return end_primary(driver, device, false, real);
 }

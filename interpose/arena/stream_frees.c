@@ -14,24 +14,37 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
-#include "interpose/arena/stream_queues.h"
 #include "interpose/context/capture.h"
 #include "interpose/fences/fence_event.h"
 
-enum { QUERIES_A_POLL = 16, QUEUES_A_POLL = 8 };
+enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 #define NAP_NS 20000L
+
+struct stream_free {
+    struct stream_free *next; /* in its queue */
+    struct event *event;
+    bool rivalled; /* another free drew a number after this free drew its own and before it was
+                      queued */
+    CUdeviceptr start;
+    uint64_t number;
+};
+
+/* The frees that a stream has yet to reach, in the order of their numbers. */
+struct queue {
+    uint64_t stream; /* the stream's id, which no other stream ever has */
+    struct stream_free *first, *last;
+};
 
 /* A thread's pass over the queues. */
 struct look {
-    struct look *next; /* another thread's */
-    CUcontext context; /* of the event that the thread asks about */
-    size_t place;      /* of the queue that was examined last; the pass goes downwards */
-    size_t queues;     /* how many queues are still to be examined */
-    size_t queries;    /* how many events may still be queried */
+    struct look *next;    /* another thread's */
+    CUcontext context;    /* of the event that the thread asks about */
+    uint64_t from, until; /* streams whose queues are still to be examined */
+    size_t queries;       /* how many events may still be queried */
 };
 
 /*
@@ -39,10 +52,12 @@ struct look {
  */
 struct bfc_stream_frees {
     pthread_mutex_t lock;
-    struct stream_queues queues;
-    struct stream_free *store; /* frees that are over, whose events can be used again */
+    struct queue *queues; /* `count` of them, sorted by stream, with room for `capacity` */
+    size_t count, capacity;
+    size_t promised;     /* frees under way, each of which may need a new queue */
+    struct event *store; /* events for reuse */
     struct look *looks;
-    size_t place; /* where the last poll ended */
+    uint64_t from; /* the stream at which the next poll begins */
     uint64_t next_number;
     uint64_t ready; /* atomic: frees that ever became ready */
 };
@@ -57,57 +72,94 @@ struct bfc_stream_frees *bfc_stream_frees_create(void) {
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
     if (!frees)
         return;
-    stream_queues_clear(&frees->queues);
-    for (struct stream_free *one = frees->store, *next; one; one = next) {
-        next = one->next;
-        free(one);
-    }
+    for (size_t i = 0; i < frees->count; i++)
+        while (frees->queues[i].first) {
+            struct stream_free *one = frees->queues[i].first;
+            frees->queues[i].first = one->next;
+            bfc_fence_events_free(one->event);
+            free(one);
+        }
+    free(frees->queues);
+    bfc_fence_events_free(frees->store);
     pthread_mutex_destroy(&frees->lock);
     free(frees);
 }
 
-/* ---- freeing ---- */
+/* ---- the queues, under the lock ---- */
 
-static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUcontext context) {
-    pthread_mutex_lock(&frees->lock);
-    struct stream_free **link = &frees->store;
-    while (*link && ((*link)->context != context || (*link)->liveness != LIVE))
+/* The place of the stream's queue, or that at which it would be. */
+static size_t place_of(const struct bfc_stream_frees *frees, uint64_t stream) {
+    size_t low = 0, high = frees->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (frees->queues[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct queue *find_queue(const struct bfc_stream_frees *frees, uint64_t stream) {
+    size_t place = place_of(frees, stream);
+    bool found = place < frees->count && frees->queues[place].stream == stream;
+    return found ? &frees->queues[place] : NULL;
+}
+
+/* Promises room for one more queue, so that a free can be queued later without fail. The promise is
+ * kept by queue_free, or withdrawn by abandon_free. False: the host has no memory. */
+static bool promise_queue(struct bfc_stream_frees *frees) {
+    if (frees->count + ++frees->promised <= frees->capacity)
+        return true;
+    size_t capacity = frees->capacity ? 2 * frees->capacity : FIRST_CAPACITY;
+    struct queue *grown = realloc(frees->queues, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    frees->queues = grown;
+    frees->capacity = capacity;
+    return true;
+}
+
+static struct queue *find_or_open_queue(struct bfc_stream_frees *frees, uint64_t stream) {
+    struct queue *queue = find_queue(frees, stream);
+    if (queue)
+        return queue;
+    size_t place = place_of(frees, stream);
+    queue = &frees->queues[place];
+    memmove(queue + 1, queue, (frees->count++ - place) * sizeof *queue);
+    *queue = (struct queue){.stream = stream};
+    return queue;
+}
+
+/* Frees come out of order only if two threads free in one stream at the same time. */
+static void put_in_order(struct queue *queue, struct stream_free *one) {
+    struct stream_free **link = &queue->first;
+    if (queue->last && queue->last->number < one->number)
+        link = &queue->last->next;
+    while (*link && (*link)->number < one->number)
         link = &(*link)->next;
-    struct stream_free *taken = *link;
-    if (taken)
-        *link = taken->next;
-    pthread_mutex_unlock(&frees->lock);
-    return taken;
+    one->next = *link;
+    *link = one;
+    if (!one->next)
+        queue->last = one;
 }
 
-/* Keeps a free for later use, unless its event is dead. The caller holds the lock. */
-static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) {
-    if (one->liveness == DEAD) {
-        free(one);
-        return;
-    }
-    one->next = frees->store;
-    frees->store = one;
-}
-
-/* Returns a free with an event of the context; NULL: there is none, and `result` is the error. */
-static struct stream_free *take_or_make(const struct bfc_driver *driver,
-                                        struct bfc_stream_frees *frees, CUcontext context,
-                                        CUresult *result) {
-    struct stream_free *one = take_stored_free(frees, context);
-    *result = CUDA_SUCCESS;
-    if (one)
-        return one;
-    one = calloc(1, sizeof *one);
-    *result =
-        one ? bfc_fence_event_make_handle(driver, context, &one->event) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (*result != CUDA_SUCCESS) {
-        free(one);
+/* Takes out the stream's first free if its number is at most `number`; else returns NULL. */
+static struct stream_free *take_first(struct bfc_stream_frees *frees, uint64_t stream,
+                                      uint64_t number) {
+    struct queue *queue = find_queue(frees, stream);
+    struct stream_free *first = queue ? queue->first : NULL;
+    if (!first || first->number > number)
         return NULL;
+    queue->first = first->next;
+    if (!queue->first) {
+        size_t behind = (size_t)(&frees->queues[--frees->count] - queue);
+        memmove(queue, queue + 1, behind * sizeof *queue);
     }
-    one->context = context;
-    return one;
+    return first;
 }
+
+/* ---- freeing ---- */
 
 /*
  * Whether a stream captures. For the legacy stream, the driver answers with an error while a
@@ -139,82 +191,77 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
 }
 
 /* Returns the stream's id. If the driver gives none, the number is unique to this free, so that the
- * free gets a queue of its own. */
+ * free gets a queue of its own. No result is UINT64_MAX, so a higher one can be asked for. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
     unsigned long long id;
-    return calls->get_id && calls->get_id(stream, &id) == CUDA_SUCCESS ? id
-                                                                       : number | (uint64_t)1 << 63;
+    bool given = calls->get_id && calls->get_id(stream, &id) == CUDA_SUCCESS && !(id >> 63);
+    return given ? id : number | (uint64_t)1 << 63;
 }
 
-/* Draws the free's number, and reserves room in a queue. False: the host has no memory. */
-static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one) {
+/* Draws the free's number, reserves room in a queue, and takes an event of the context if there is
+ * one for reuse. False: the host has no memory. */
+static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
-    bool room = stream_queues_promise(&frees->queues);
+    bool room = promise_queue(frees);
     one->number = frees->next_number++;
+    bfc_fence_events_take(&frees->store, context, &one->event);
     pthread_mutex_unlock(&frees->lock);
     return room;
 }
 
-static void queue_free(struct bfc_stream_frees *frees, struct stream_free *one, uint64_t stream,
-                       struct stream_queue **spare) {
+static void queue_free(struct bfc_stream_frees *frees, struct stream_free *one, uint64_t stream) {
     pthread_mutex_lock(&frees->lock);
     one->rivalled = frees->next_number != one->number + 1;
-    stream_queues_add(&frees->queues, stream, one, spare);
+    frees->promised--;
+    put_in_order(find_or_open_queue(frees, stream), one);
     pthread_mutex_unlock(&frees->lock);
 }
 
-static void abandon_free(struct bfc_stream_frees *frees, struct stream_free *one, bool begun) {
+static void abandon_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     pthread_mutex_lock(&frees->lock);
-    if (begun)
-        stream_queues_withdraw(&frees->queues);
-    store_free(frees, one);
+    frees->promised--;
+    bfc_fence_events_store(&frees->store, one->event);
     pthread_mutex_unlock(&frees->lock);
+    free(one);
 }
 
 static CUresult free_in_stream(struct bfc_arena *arena, struct stream_free *one,
-                               const struct bfc_stream_calls *calls, CUstream stream,
-                               struct stream_queue **spare) {
-    struct bfc_stream_frees *frees = arena->stream_frees;
+                               const struct bfc_stream_calls *calls, CUstream stream) {
     uint64_t id = id_of_stream(calls, stream, one->number);
-    CUresult result = record_event(calls, stream, one->event);
+    CUresult result = record_event(calls, stream, one->event->handle);
     if (result == CUDA_SUCCESS && bfc_pool_free_awaited(arena->pool, one->start) != BFC_OK)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        queue_free(frees, one, id, spare);
-    else
-        abandon_free(frees, one, true);
+        queue_free(arena->stream_frees, one, id);
     return result;
 }
 
 CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                CUstream stream, CUcontext context) {
-    CUresult result;
-    struct stream_free *one = take_or_make(driver, arena->stream_frees, context, &result);
+    struct stream_free *one = calloc(1, sizeof *one);
     if (!one)
-        return result;
-    struct stream_queue *spare = malloc(sizeof *spare);
-    if (spare && begin_free(arena->stream_frees, one)) {
-        one->start = pointer;
-        result = free_in_stream(arena, one, calls, stream, &spare);
-    } else {
-        abandon_free(arena->stream_frees, one, false);
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    free(spare);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    one->start = pointer;
+    CUresult result =
+        begin_free(arena->stream_frees, one, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && !one->event)
+        result = bfc_fence_events_make(driver, context, &one->event);
+    if (result == CUDA_SUCCESS)
+        result = free_in_stream(arena, one, calls, stream);
+    if (result != CUDA_SUCCESS)
+        abandon_free(arena->stream_frees, one);
     return result;
 }
 
 /* ---- looking ---- */
 
-/* A copy of the free that a thread asks about, since the free itself may meanwhile be over and be
- * used anew. What follows from the copy's event stays true for the copy's number. */
+/* A copy of the free that a thread asks about, since the free itself may meanwhile be over and its
+ * event be used anew. What follows from the copy's event stays true for the copy's number. */
 struct question {
     uint64_t stream, number;
-    CUevent event;
-    CUcontext context;
-    enum liveness liveness;
+    struct event event;
     bool rivalled;
 };
 
@@ -225,29 +272,22 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
     if (!one || !look->queries)
         return false;
     look->queries--;
-    look->context = one->context;
-    *question = (struct question){
-        stream, one->number, one->event, one->context, (enum liveness)one->liveness, one->rivalled};
+    look->context = one->event->context;
+    *question = (struct question){stream, one->number, *one->event, one->rivalled};
     return true;
 }
 
-/*
- * Asks about the last free of the next queue. The array's last queue takes the place of one that is
- * removed, so a thread that goes through the queues downwards misses none that was there when the
- * thread began.
- */
+/* Asks about the last free of the next queue. A thread goes through the queues in the order of
+ * their streams, so it misses none that was there when it began, whichever others come and go. */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
-    const struct stream_queues *queues = &frees->queues;
-    bool asked = false;
     pthread_mutex_lock(&frees->lock);
-    if (look->queues && queues->count) {
-        look->queues--;
-        if (look->place == 0 || look->place > queues->count)
-            look->place = queues->count;
-        const struct stream_queue *queue = queues->all[--look->place];
-        asked = ask_about(look, queue->stream, queue->last, question);
-    }
+    size_t place = place_of(frees, look->from);
+    const struct queue *queue = place < frees->count ? &frees->queues[place] : NULL;
+    bool asked = queue && queue->stream <= look->until &&
+                 ask_about(look, queue->stream, queue->last, question);
+    if (asked)
+        look->from = queue->stream + 1;
     pthread_mutex_unlock(&frees->lock);
     return asked;
 }
@@ -256,7 +296,7 @@ static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *lo
 static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
                      uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
-    const struct stream_queue *queue = stream_queues_find(&frees->queues, stream);
+    const struct queue *queue = find_queue(frees, stream);
     const struct stream_free *one = queue ? queue->first : NULL;
     while (one && one->number < from)
         one = one->next;
@@ -265,27 +305,22 @@ static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t
     return asked;
 }
 
-/* An event of a context that is about to end is not queried, and counts as not complete. */
-static CUresult answer_question(const struct bfc_driver *driver, const struct question *question) {
-    if (question->liveness == LIVE)
-        return driver->cuEventQuery(question->event);
-    return question->liveness == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
 /* Takes out the stream's first free if its number is at most `number`, and gives its block `fence`
  * in the pool. False: there is no such free. */
 static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t number,
                          bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
     pthread_mutex_lock(&frees->lock);
-    struct stream_free *one = stream_queues_take(&frees->queues, stream, number);
-    if (one) {
+    struct stream_free *one = take_first(frees, stream, number);
+    bool found = one;
+    if (found) {
         bfc_pool_ready(arena->pool, one->start, fence);
         bfc_store_release(&frees->ready, frees->ready + 1);
-        store_free(frees, one);
+        bfc_fence_events_store(&frees->store, one->event);
     }
     pthread_mutex_unlock(&frees->lock);
-    return one;
+    free(one);
+    return found;
 }
 
 /*
@@ -310,9 +345,9 @@ static void finish_frees(struct bfc_arena *arena, const struct question *questio
  */
 static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct question *question) {
-    CUresult result = answer_question(driver, question);
-    bool captured =
-        result == CUDA_ERROR_CAPTURED_EVENT && arena->fences && question->context == arena->context;
+    CUresult result = bfc_fence_events_query(driver, &question->event);
+    bool captured = result == CUDA_ERROR_CAPTURED_EVENT && arena->fences &&
+                    question->event.context == arena->context;
     if (result == CUDA_SUCCESS || captured)
         finish_frees(arena, question, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
     return captured ? CUDA_SUCCESS : result;
@@ -345,22 +380,22 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
             look_from_first(driver, arena, look, &last);
 }
 
-/*
- * Begins a pass over all queues, or over a few from where the last poll ended. False: there is no
- * queue.
- */
+/* Begins a pass over all queues, or over a few from where the last poll ended. False: there is no
+ * queue. */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
-    size_t count = frees->queues.count;
-    *look = (struct look){.next = frees->looks, .place = frees->place};
-    look->queries = all ? SIZE_MAX : QUERIES_A_POLL;
-    look->queues = all || count < QUEUES_A_POLL ? count : QUEUES_A_POLL;
-    if (all)
-        look->place = count;
-    if (count)
+    bool any = frees->count;
+    *look = (struct look){.next = frees->looks, .until = UINT64_MAX, .queries = QUERIES_A_POLL};
+    if (any && all) {
+        look->until = frees->queues[frees->count - 1].stream;
+        look->queries = SIZE_MAX;
+    } else if (place_of(frees, frees->from) < frees->count) {
+        look->from = frees->from;
+    }
+    if (any)
         frees->looks = look;
     pthread_mutex_unlock(&frees->lock);
-    return count;
+    return any;
 }
 
 static void end_look(struct bfc_stream_frees *frees, const struct look *look) {
@@ -369,7 +404,7 @@ static void end_look(struct bfc_stream_frees *frees, const struct look *look) {
     while (*link != look)
         link = &(*link)->next;
     *link = look->next;
-    frees->place = look->place;
+    frees->from = look->from;
     pthread_mutex_unlock(&frees->lock);
 }
 
@@ -393,7 +428,7 @@ void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *
 
 static bool is_any(struct bfc_stream_frees *frees) {
     pthread_mutex_lock(&frees->lock);
-    bool any = frees->queues.count;
+    bool any = frees->count;
     pthread_mutex_unlock(&frees->lock);
     return any;
 }
@@ -413,18 +448,13 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
 
 /* ---- a context's end ---- */
 
-static void set_liveness(struct stream_free *one, CUcontext context, enum liveness liveness) {
-    for (; one; one = one->next)
-        if (one->context == context && one->liveness != DEAD)
-            one->liveness = (unsigned char)liveness;
-}
-
-/* Sets the liveness of the context's queued frees. The caller holds the lock. */
-static void set_queued_liveness(struct bfc_stream_frees *frees, CUcontext context,
-                                enum liveness liveness) {
-    for (size_t i = 0; i < frees->queues.count; i++)
-        set_liveness(frees->queues.all[i]->first, context, liveness);
-    set_liveness(frees->store, context, liveness);
+/* Sets the liveness of the context's events. The caller holds the lock. */
+static void set_all_liveness(struct bfc_stream_frees *frees, CUcontext context,
+                             enum liveness liveness) {
+    for (size_t i = 0; i < frees->count; i++)
+        for (struct stream_free *one = frees->queues[i].first; one; one = one->next)
+            bfc_fence_events_set_liveness(one->event, context, liveness);
+    bfc_fence_events_set_liveness(frees->store, context, liveness);
 }
 
 struct suspension {
@@ -438,7 +468,7 @@ static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;
     pthread_mutex_lock(&frees->lock);
-    set_queued_liveness(frees, suspension->context, ENDING);
+    set_all_liveness(frees, suspension->context, ENDING);
     const struct look *look = frees->looks;
     while (look && look->context != suspension->context)
         look = look->next;
@@ -450,22 +480,10 @@ void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext 
     bfc_await(put_frees_aside, &(struct suspension){frees, context}, BFC_NS_PER_SECOND);
 }
 
-void bfc_stream_frees_resume_context(struct bfc_stream_frees *frees, CUcontext context) {
+void bfc_stream_frees_conclude_context(struct bfc_stream_frees *frees, CUcontext context,
+                                       bool ended) {
     pthread_mutex_lock(&frees->lock);
-    set_queued_liveness(frees, context, LIVE);
-    pthread_mutex_unlock(&frees->lock);
-}
-
-void bfc_stream_frees_forget_context(struct bfc_stream_frees *frees, CUcontext context) {
-    pthread_mutex_lock(&frees->lock);
-    set_queued_liveness(frees, context, DEAD);
-    for (struct stream_free **link = &frees->store, *one; (one = *link);) {
-        if (one->liveness != DEAD) {
-            link = &one->next;
-            continue;
-        }
-        *link = one->next;
-        free(one);
-    }
+    set_all_liveness(frees, context, ended ? DEAD : LIVE);
+    bfc_fence_events_purge(&frees->store);
     pthread_mutex_unlock(&frees->lock);
 }

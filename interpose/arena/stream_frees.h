@@ -54,13 +54,12 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
                            uint64_t timeout_ns);
 
 /*
- * A context is about to end: no event of it is queried any more, and no query of one is under way.
- * It is either forgotten then, or resumed if it has not ended after all.
+ * bfc_stream_frees_suspend_context: a context is about to end, so no event of it is queried any
+ * more, and no query of one is under way. bfc_stream_frees_conclude_context: the context has
+ * `ended`, so that its events count as complete, or it has not ended after all.
  */
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context);
-void bfc_stream_frees_resume_context(struct bfc_stream_frees *frees, CUcontext context);
-
-/* To be called when a context has ended: all its work is over, so its events count as complete. */
-void bfc_stream_frees_forget_context(struct bfc_stream_frees *frees, CUcontext context);
+void bfc_stream_frees_conclude_context(struct bfc_stream_frees *frees, CUcontext context,
+                                       bool ended);
 
 #endif

@@ -49,8 +49,7 @@ static unsigned flags_of_event(const struct bfc_driver *driver) {
  * made. This does not pass the gate, so a capture may begin meanwhile; therefore the thread is
  * relaxed even if no capture was seen yet.
  */
-CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
-                                     CUevent *handle) {
+static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
@@ -66,7 +65,7 @@ CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext contex
     struct event *event = calloc(1, sizeof *event);
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = bfc_fence_event_make_handle(driver, context, &event->handle);
+    CUresult result = make_handle(driver, context, &event->handle);
     if (result != CUDA_SUCCESS) {
         free(event);
         return result;
@@ -75,6 +74,38 @@ CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext contex
     event->next = *made;
     *made = event;
     return CUDA_SUCCESS;
+}
+
+bool bfc_fence_events_take(struct event **store, CUcontext context, struct event **taken) {
+    struct event **link = store;
+    while (*link && ((*link)->context != context || bfc_fence_event_liveness(*link) != LIVE))
+        link = &(*link)->next;
+    struct event *event = *link;
+    if (!event)
+        return false;
+    *link = event->next;
+    event->next = *taken;
+    *taken = event;
+    return true;
+}
+
+void bfc_fence_events_store(struct event **store, struct event *events) {
+    while (events) {
+        struct event *event = events;
+        events = event->next;
+        if (bfc_fence_event_liveness(event) == DEAD) {
+            free(event);
+            continue;
+        }
+        event->next = *store;
+        *store = event;
+    }
+}
+
+void bfc_fence_events_purge(struct event **store) {
+    struct event *stored = *store;
+    *store = NULL;
+    bfc_fence_events_store(store, stored);
 }
 
 static CUresult synchronize_event(const struct bfc_driver *driver, struct event *event) {

@@ -1,10 +1,10 @@
 /*
- * CUDA events of fences, one for each context that a fence covers. Functions on lists apply to all
- * events of one fence.
+ * CUDA events that show when a freed block may be handed out: of fences, one for each context that
+ * a fence covers, and of frees in the order of a stream. Functions on lists apply to all events of
+ * one fence.
  *
- * Only interpose/fences/fences.c uses these, except bfc_fence_event_make_handle. A caller holds its
- * events, by a pin or as the thread that records them, so that they are not reused meanwhile; no
- * function takes a lock. Errors are the driver's.
+ * A caller holds its events, by a pin, by a copy or as the thread that records them, so that they
+ * are not reused meanwhile; no function takes a lock. Errors are the driver's.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
@@ -37,14 +37,20 @@ static inline enum liveness bfc_fence_event_liveness(const struct event *event) 
  * context may have the same handle as one that has ended. */
 void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
-/* Makes a CUDA event of the context, without timing. */
-CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
-                                     CUevent *handle);
-
-/* Makes an event, and puts it in front of the list `made`. */
+/* Makes an event of the context, without timing, and puts it in front of the list `made`. */
 CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext context,
                                struct event **made);
 void bfc_fence_events_free(struct event *event);
+
+/*
+ * A store is a list of events for reuse, under a lock of the caller's. bfc_fence_events_take moves
+ * a live event of the context from the store to the front of the list `taken`; false: there is
+ * none. bfc_fence_events_store adds a list of events to the store, and frees those that are dead.
+ * bfc_fence_events_purge frees the store's dead events.
+ */
+bool bfc_fence_events_take(struct event **store, CUcontext context, struct event **taken);
+void bfc_fence_events_store(struct event **store, struct event *events);
+void bfc_fence_events_purge(struct event **store);
 
 static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
                                                const struct event *event) {

@@ -18,8 +18,6 @@
 #include "interpose/fences/fences.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -83,9 +81,7 @@ static struct entry *entry_of(const struct bfc_fences *fences, bfc_fence fence) 
 
 /* ---- the ring, under the lock ---- */
 
-static bool make_room_for_fence(struct bfc_fences *fences) {
-    if (fences->next - fences->first < fences->capacity)
-        return true;
+static bool double_ring(struct bfc_fences *fences) {
     struct entry *ring = calloc(2 * fences->capacity, sizeof *ring);
     if (!ring)
         return false;
@@ -110,10 +106,6 @@ static bool is_ending(const struct bfc_fences *fences, CUcontext context) {
 
 static enum state state_of(const struct entry *entry) {
     return (enum state)bfc_load_acquire(&entry->events->state);
-}
-
-static bool is_recorded(const struct entry *entry) {
-    return state_of(entry) == RECORDED;
 }
 
 /* Is no fence being recorded, and no context being made to wait for one? Called under the lock. */
@@ -165,25 +157,8 @@ void bfc_fences_destroy(struct bfc_fences *fences) {
     free(fences);
 }
 
-static void store_event(struct bfc_fences *fences, struct event *event) {
-    if (bfc_fence_event_liveness(event) == DEAD) {
-        free(event);
-        return;
-    }
-    event->next = fences->store;
-    fences->store = event;
-}
-
-static void store_events(struct bfc_fences *fences, struct event *events) {
-    while (events) {
-        struct event *event = events;
-        events = event->next;
-        store_event(fences, event);
-    }
-}
-
 static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
-    store_events(fences, entry->events);
+    bfc_fence_events_store(&fences->store, entry->events);
     entry->events = NULL;
 }
 
@@ -231,28 +206,14 @@ static void drop_void_lasts(struct bfc_fences *fences) {
 
 /* ---- events ---- */
 
-/* Moves an event of the context from the store to `taken`; under the lock. */
-static bool take_stored_event(struct bfc_fences *fences, CUcontext context, struct event **taken) {
-    struct event **link = &fences->store;
-    while (*link && ((*link)->context != context || bfc_fence_event_liveness(*link) != LIVE))
-        link = &(*link)->next;
-    struct event *event = *link;
-    if (!event)
-        return false;
-    *link = event->next;
-    event->next = *taken;
-    *taken = event;
-    return true;
-}
-
 /* Takes one event for each context from the store. NULL: the store lacks one, and keeps the others.
  * Called under the lock. */
 static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext *contexts,
                                      size_t count) {
     struct event *taken = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!take_stored_event(fences, contexts[i], &taken)) {
-            store_events(fences, taken);
+        if (!bfc_fence_events_take(&fences->store, contexts[i], &taken)) {
+            bfc_fence_events_store(&fences->store, taken);
             return NULL;
         }
     return taken;
@@ -283,7 +244,7 @@ static CUresult stock_up(struct bfc_fences *fences, const struct bfc_driver *dri
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
         result = bfc_fence_events_make(driver, contexts[i], &made);
     lock_fences(fences);
-    store_events(fences, made);
+    bfc_fence_events_store(&fences->store, made);
     fences->makers--;
     unlock_fences(fences);
     return result;
@@ -305,7 +266,7 @@ static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
  */
 static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
                                   size_t count, struct event **events, bfc_fence *fence) {
-    if (UNLIKELY(fences->next - fences->first == fences->capacity) && !make_room_for_fence(fences))
+    if (UNLIKELY(fences->next - fences->first == fences->capacity) && !double_ring(fences))
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct entry *entry = entry_of(fences, fences->next);
     if (UNLIKELY(!entry->events || count != 1 || entry->events->context != contexts[0]) &&
@@ -381,7 +342,8 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
 /* Pins a fence and returns its events; NULL: the fence is not pending, or not recorded. Called
  * under the lock. */
 static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
-    if (fence < fences->first || fence >= fences->next || !is_recorded(entry_of(fences, fence)))
+    if (fence < fences->first || fence >= fences->next ||
+        state_of(entry_of(fences, fence)) != RECORDED)
         return NULL;
     entry_of(fences, fence)->pins++;
     return entry_of(fences, fence)->events;
@@ -467,15 +429,15 @@ static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
     return complete;
 }
 
-static bfc_fence read_fence(struct bfc_fences *fences, const bfc_fence *field) {
+static uint64_t read_number(struct bfc_fences *fences, const uint64_t *field) {
     lock_fences(fences);
-    bfc_fence fence = *field;
+    uint64_t number = *field;
     unlock_fences(fences);
-    return fence;
+    return number;
 }
 
 static bfc_fence complete_fence(struct bfc_fences *fences) {
-    return read_fence(fences, &fences->first) - 1;
+    return read_number(fences, &fences->first) - 1;
 }
 
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver) {
@@ -492,11 +454,25 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     return complete;
 }
 
-uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun) {
+struct polls {
+    struct bfc_fences *fences;
+    uint64_t begun;
+};
+
+static bool have_ended(void *argument) {
+    const struct polls *polls = argument;
+    return read_number(polls->fences, &polls->fences->looked) >= polls->begun;
+}
+
+bool bfc_fences_await_polls(struct bfc_fences *fences) {
+    struct polls polls = {.fences = fences};
     lock_fences(fences);
-    uint64_t polls = fences->looked + (begun ? fences->looking : 0);
+    bool any = fences->looking;
+    polls.begun = fences->looked + fences->looking;
     unlock_fences(fences);
-    return polls;
+    if (any)
+        bfc_await(have_ended, &polls, BFC_NS_PER_SECOND);
+    return any;
 }
 
 /* ---- waiting ---- */
@@ -568,7 +544,7 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
 }
 
 bfc_fence bfc_fences_last(struct bfc_fences *fences) {
-    return read_fence(fences, &fences->next) - 1;
+    return read_number(fences, &fences->next) - 1;
 }
 
 /* ---- ordering ---- */
@@ -590,7 +566,7 @@ bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_
 }
 
 bfc_fence bfc_fences_announced(struct bfc_fences *fences) {
-    return read_fence(fences, &fences->handed_out);
+    return read_number(fences, &fences->handed_out);
 }
 
 static void end_order(struct bfc_fences *fences, const struct bfc_order *order, bool ordered) {
@@ -632,12 +608,6 @@ static void set_all_liveness(struct bfc_fences *fences, CUcontext context, enum 
         bfc_fence_events_set_liveness(fences->ring[i].events, context, liveness);
     clear_idle(fences);
     bfc_fence_events_set_liveness(fences->store, context, liveness);
-}
-
-static void purge_store(struct bfc_fences *fences) {
-    struct event *stored = fences->store;
-    fences->store = NULL;
-    store_events(fences, stored);
 }
 
 static bool is_used(const struct entry *entry, CUcontext context) {
@@ -683,18 +653,11 @@ void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context) {
     bfc_await(put_fences_aside, &(struct suspension){fences, context}, BFC_NS_PER_SECOND);
 }
 
-void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context) {
+void bfc_fences_conclude_context(struct bfc_fences *fences, CUcontext context, bool ended) {
     lock_fences(fences);
     remove_ending(fences, context);
-    if (!is_ending(fences, context))
-        set_all_liveness(fences, context, LIVE);
-    unlock_fences(fences);
-}
-
-void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context) {
-    lock_fences(fences);
-    remove_ending(fences, context);
-    set_all_liveness(fences, context, DEAD);
-    purge_store(fences);
+    if (ended || !is_ending(fences, context))
+        set_all_liveness(fences, context, ended ? DEAD : LIVE);
+    bfc_fence_events_purge(&fences->store);
     unlock_fences(fences);
 }

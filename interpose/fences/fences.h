@@ -38,9 +38,9 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
  * capture is under way. */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
-/* Returns how many polls have ended so far; with `begun`, those under way are counted as well.
- * While a poll asks about a fence, that fence does not count as complete for other threads. */
-uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun);
+/* While a poll asks about a fence, that fence does not count as complete for other threads: waits,
+ * a second at most, until the polls under way have ended. Returns whether there were any. */
+bool bfc_fences_await_polls(struct bfc_fences *fences);
 
 /*
  * Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
@@ -84,16 +84,16 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 bfc_fence bfc_fences_announced(struct bfc_fences *fences);
 
 /*
- * Call this before a context ends. After it returns, no call uses the context's events, except one
- * that has blocked for longer than a second (the end may depend on what its thread does next).
- * Afterwards either forget the context, or resume it if it has not ended after all. Meanwhile its
- * fences do not complete, and no fence is recorded in it.
+ * Call bfc_fences_suspend_context before a context ends. After it returns, no call uses the
+ * context's events, except one that has blocked for longer than a second (the end may depend on
+ * what its thread does next), and until bfc_fences_conclude_context its fences do not complete, and
+ * no fence is recorded in it.
+ *
+ * bfc_fences_conclude_context says that the context has `ended`, so that its events count as
+ * complete, or that it has not ended after all. If it has, no call with its events may be under
+ * way.
  */
 void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context);
-void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context);
-
-/* Call this after the end of a context in which fences were recorded. No call with its events may
- * be under way. */
-void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context);
+void bfc_fences_conclude_context(struct bfc_fences *fences, CUcontext context, bool ended);
 
 #endif

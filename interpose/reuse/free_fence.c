@@ -32,7 +32,7 @@ static bool forget_failed_peers(const struct bfc_driver *driver, struct bfc_aren
         bfc_peers_forget_pair(peers[i], arena->context);
         if (arena->fences) {
             bfc_fences_suspend_context(arena->fences, peers[i]);
-            bfc_fences_forget_context(arena->fences, peers[i]);
+            bfc_fences_conclude_context(arena->fences, peers[i], true);
         }
     }
     return found;

@@ -1,7 +1,6 @@
 /* What the pool asks (struct bfc_upstream): which fences are complete, and waits for them. */
 #include "interpose/reuse/settle_arena.h"
 
-#include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/reuse/free_fence.h"
@@ -48,32 +47,12 @@ static bfc_fence poll_all(struct bfc_arena *arena) {
     return complete;
 }
 
-struct polls {
-    struct bfc_fences *fences;
-    uint64_t begun;
-};
-
-static bool have_ended(void *argument) {
-    const struct polls *polls = argument;
-    return bfc_fences_polls(polls->fences, false) >= polls->begun;
-}
-
-/* An event that another thread's poll is querying does not count as complete before that poll ends:
- * waits for such polls, a second at most. Returns whether there were any. */
-static bool await_polls(struct bfc_fences *fences) {
-    struct polls polls = {fences, bfc_fences_polls(fences, true)};
-    if (have_ended(&polls))
-        return false;
-    bfc_await(have_ended, &polls, BFC_NS_PER_SECOND);
-    return true;
-}
-
 void bfc_reuse_settle(struct bfc_arena *arena) {
     if (!bfc_arena_enter(arena))
         return;
     bfc_stream_frees_settle(bfc_driver(), arena);
     bfc_fence complete = poll_all(arena);
-    if (arena->fences && await_polls(arena->fences))
+    if (arena->fences && bfc_fences_await_polls(arena->fences))
         complete = poll_all(arena);
     bfc_arena_leave(arena);
     bfc_pool_complete(arena->pool, complete);

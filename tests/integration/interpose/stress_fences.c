@@ -188,10 +188,7 @@ static void *end_contexts(void *unused) {
         usleep(100);
         life += i % 2;
         ending = false;
-        if (i % 2)
-            bfc_fences_forget_context(fences, context);
-        else
-            bfc_fences_resume_context(fences, context);
+        bfc_fences_conclude_context(fences, context, i % 2);
         usleep(1000);
     }
     return unused;
