@@ -6,7 +6,6 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/pointers/block_attributes.h"
-#include "interpose/pointers/pointer_attributes.h"
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 #include "interpose/table/feature.h"
@@ -65,17 +64,15 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
 CUresult bfc_open_handle(const struct bfc_driver *driver, CUdeviceptr *pointer,
                          CUipcMemHandle handle, unsigned flags,
                          CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned)) {
-    BFC_FOR_EACH_FEATURE(feature)
-    if ((*feature)->open_import)
-        return (*feature)->open_import(driver, pointer, handle, flags, real);
-    return real(pointer, handle, flags);
+    const struct bfc_feature *exporter = find_exporter();
+    return exporter ? exporter->open_import(driver, pointer, handle, flags, real)
+                    : real(pointer, handle, flags);
 }
 
 CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer) {
-    BFC_FOR_EACH_FEATURE(feature)
-    if ((*feature)->close_import)
-        return (*feature)->close_import(driver, pointer);
-    return driver->cuIpcCloseMemHandle(pointer);
+    const struct bfc_feature *exporter = find_exporter();
+    return exporter ? exporter->close_import(driver, pointer)
+                    : driver->cuIpcCloseMemHandle(pointer);
 }
 
 /* ---- dma-buf ---- */

@@ -57,97 +57,87 @@ static CUcontext context_of_pages(const struct bfc_pointer *span) {
     return span->block.paged ? span->arena->context : NULL;
 }
 
-static void put_value(void *data, uint64_t value) {
+static bool put_value(void *data, uint64_t value) {
     memcpy(data, &value, sizeof value);
+    return true;
 }
 
-/* Replaces the driver's answers for pages that differ from those for memory of cudaMalloc. */
-static void answer_for_pages(const struct bfc_pointer *span, CUcontext context,
-                             CUpointer_attribute attribute, void *data) {
-    switch ((int)attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        memcpy(data, &context, sizeof context);
-        break;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *(unsigned char *)data = span->kind == BFC_POINTER_POOLED;
-        break;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        put_value(data, 0);
-        break;
-    default:
-        break;
-    }
+static bool put_int(void *data, int value) {
+    memcpy(data, &value, sizeof value);
+    return true;
+}
+
+/* The header does not say how wide a boolean is. The driver has written all of its bytes, and the
+ * value is 0 or 1, so the first byte is all that has to be written here. */
+static bool put_truth(void *data, bool value) {
+    *(unsigned char *)data = value;
+    return true;
 }
 
 /*
- * Replaces the driver's answer for the region by that for the block. The header does not say how
- * wide the boolean SYNC_MEMOPS is. The driver has written all of its bytes for the region, for
- * which it is off, so the first byte is all that has to be written here.
+ * These functions replace the driver's answer; false: the driver's answer is right.
+ * answer_for_pages replaces the answers for pages that differ from those for memory of cudaMalloc.
  */
-static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
-                            void *data) {
-    CUcontext context = context_of_pages(span);
-    if (context)
-        answer_for_pages(span, context, attribute, data);
-    switch ((int)attribute) {
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        put_value(data, span->start);
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        put_value(data, span->size);
-        break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        put_value(data, OUR_BUFFER_IDS | span->id);
-        break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned char *)data = bfc_sync_memops_is_set(span);
-        break;
-    default:
-        break;
-    }
-}
-
-/*
- * Replaces the driver's answer about a spilled block, which is host memory to the driver, but to
- * the program is device memory that no other process can reach. False: the driver's answer is
- * right. The driver has written all bytes of a boolean, so only its first byte is written here.
- */
-static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribute attribute,
-                               void *data) {
+static bool answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                             void *data) {
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        memcpy(data, &span->arena->context, sizeof span->arena->context);
-        return true;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        memcpy(data, &(unsigned){CU_MEMORYTYPE_DEVICE}, sizeof(unsigned));
-        return true;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        memcpy(data, &span->arena->device, sizeof span->arena->device);
-        return true;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        put_value(data, 0);
-        return true;
+        return put_value(data, (uint64_t)context_of_pages(span));
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        *(unsigned char *)data = false;
-        return true;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        answer_for_span(span, attribute, data);
-        return true;
+        return put_truth(data, span->kind == BFC_POINTER_POOLED);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        return put_value(data, 0);
     default:
         return false;
     }
 }
 
-/* The driver is asked too: its answer counts for attributes that answer_for_spilled does not know,
+/* A spilled block is host memory to the driver, but to the program it is device memory that no
+ * other process can reach. */
+static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                               void *data) {
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return put_value(data, (uint64_t)span->arena->context);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return put_int(data, CU_MEMORYTYPE_DEVICE);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        return put_int(data, span->arena->device);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        return put_value(data, 0);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        return put_truth(data, false);
+    default:
+        return false;
+    }
+}
+
+/* The driver's answer for SYNC_MEMOPS is that for the region, for which it is off. */
+static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                            void *data) {
+    if (bfc_pointer_is_spilled(span) && answer_for_spilled(span, attribute, data))
+        return true;
+    if (context_of_pages(span) && answer_for_pages(span, attribute, data))
+        return true;
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return put_value(data, span->start);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return put_value(data, span->size);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        return put_value(data, OUR_BUFFER_IDS | span->id);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        return put_truth(data, bfc_sync_memops_is_set(span));
+    default:
+        return false;
+    }
+}
+
+/* The driver is asked too: its answer counts for attributes that answer_for_span does not know,
  * and so does any error but CUDA_ERROR_INVALID_VALUE, which the driver may return for host memory.
  */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
@@ -159,7 +149,7 @@ static CUresult spilled_attribute(const struct bfc_driver *driver, const struct 
     CUresult result = driver->cuPointerGetAttribute(data, attribute, pointer);
     if (!data || (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE))
         return result;
-    return answer_for_spilled(span, attribute, data) ? CUDA_SUCCESS : result;
+    return answer_for_span(span, attribute, data) ? CUDA_SUCCESS : result;
 }
 
 CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
@@ -190,9 +180,8 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
         driver->cuPointerGetAttributes(count, attributes, data, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
         return result;
-    bool spilled = bfc_pointer_is_spilled(&span);
     for (unsigned i = 0; i < count; i++)
-        if (data[i] && !(spilled && answer_for_spilled(&span, attributes[i], data[i])))
+        if (data[i])
             answer_for_span(&span, attributes[i], data[i]);
     return CUDA_SUCCESS;
 }

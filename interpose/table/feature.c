@@ -2,7 +2,6 @@
 #include "interpose/table/feature.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/atomic.h"
 

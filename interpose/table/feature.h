@@ -130,7 +130,7 @@ struct bfc_feature {
     void (*set_import_sync_memops)(uint64_t id, bool on);
     /* export_block does what cuIpcGetMemHandle does, for a pooled block; open_import and
      * close_import do what cuIpcOpenMemHandle and cuIpcCloseMemHandle do, for any handle. At most
-     * one feature has these functions. */
+     * one feature has these functions, and it has all three. */
     CUresult (*export_block)(const struct bfc_driver *driver, CUipcMemHandle *handle,
                              const struct bfc_pointer *block);
     /* The block for which export_block gave this handle was freed, or its context has ended. */
