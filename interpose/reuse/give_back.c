@@ -17,12 +17,6 @@
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* Longest wait for a stream's frees. The stream's work may depend on what this thread does next, so
- * the wait is bounded. */
-#define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* Longest wait of a request for the work of one context. */
-#define REQUEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-
 static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t bytes) {
     uint64_t freed = bfc_upstream_free_spare_page(driver, arena);
@@ -64,12 +58,13 @@ static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *a
     return trim_ready(driver, arena, bytes);
 }
 
+/* A stream's work may depend on what this thread does next, so the wait is bounded. */
 static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     uint64_t released = 0;
     bool some = true;
     while (!released && some && bfc_arena_enter(arena)) {
-        some = bfc_stream_frees_wait(driver, arena, STREAM_WAIT_NS);
+        some = bfc_stream_frees_wait(driver, arena, BFC_NS_PER_SECOND);
         bfc_arena_leave(arena);
         released = trim_ready(driver, arena, bytes);
     }
@@ -105,30 +100,33 @@ static bool others_gave_back(void) {
     return seen != before;
 }
 
+enum { ANY_DEVICE = -1 };
+
+/* Has the device's arenas, except `but`, give back at least `bytes`, by the first `count` efforts.
+ * An effort is the last one if `enough` bytes have come. Returns how many bytes came. */
+static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsigned count,
+                             uint64_t bytes, uint64_t enough) {
+    uint64_t came = 0;
+    for (unsigned effort = 0; effort < count && came < enough; effort++) {
+        struct bfc_arena *arena = NULL;
+        while (came < bytes && (arena = bfc_arena_next(arena)))
+            if (!bfc_arena_is_host(arena) && arena != but &&
+                (device == ANY_DEVICE || arena->device == device))
+                came += efforts[effort](bfc_driver(), arena, bytes - came);
+        bfc_arena_drop(arena);
+    }
+    return came;
+}
+
 /* A native free waits for work, and then its memory is available; so the later efforts wait too. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
-    const struct bfc_driver *driver = bfc_driver();
-    uint64_t came = 0;
-    for (unsigned effort = 0; effort < EFFORTS && came < bytes; effort++) {
-        struct bfc_arena *other = NULL;
-        while (came < bytes && (other = bfc_arena_next_on(arena->device, other)))
-            if (other != arena)
-                came += efforts[effort](driver, other, bytes - came);
-        bfc_arena_drop(other);
-    }
+    uint64_t came = make_efforts(arena->device, arena, EFFORTS, bytes, bytes);
     log_given_back(came, "the device's other pools gave back");
     return others_gave_back() && !came ? 1 : came;
 }
 
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes) {
-    const struct bfc_driver *driver = bfc_driver();
-    uint64_t came = 0;
-    for (unsigned effort = 0; effort < EFFORTS_OF_FREE && came < bytes; effort++) {
-        struct bfc_arena *arena = NULL;
-        while (came < bytes && (arena = bfc_arena_next_on(device, arena)))
-            came += efforts[effort](driver, arena, bytes - came);
-        bfc_arena_drop(arena);
-    }
+    uint64_t came = make_efforts(device, NULL, EFFORTS_OF_FREE, bytes, bytes);
     log_given_back(came, "what was freed was handed over to another job that waits:");
     return came;
 }
@@ -156,27 +154,30 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
 }
 
 /*
- * Whether the context completes its present work in time. The driver's free of a region would wait
- * for that work, and meanwhile the region cannot serve the program, although a kernel that runs may
- * depend on what the program does next.
+ * Settles an arena of device memory whose context completes its present work in time. False: the
+ * context does not. The driver's free of a region would wait for that work, and meanwhile the
+ * region cannot serve the program, although a kernel that runs may depend on what the program does
+ * next.
  */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
     struct awaited_fence awaited = {.arena = arena};
-    return !arena->fences || (record_now(driver, arena, &awaited.fence) &&
-                              bfc_await(is_complete, &awaited, limit_ns));
+    if (bfc_arena_is_host(arena))
+        return false;
+    if (arena->fences &&
+        (!record_now(driver, arena, &awaited.fence) || !bfc_await(is_complete, &awaited, limit_ns)))
+        return false;
+    bfc_reuse_settle(arena);
+    return true;
 }
 
 uint64_t bfc_give_back_bytes(uint64_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
-    while (released < bytes && (arena = bfc_arena_next(arena))) {
-        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, REQUEST_WAIT_NS))
-            continue;
-        bfc_reuse_settle(arena);
-        released += bfc_pool_trim(arena->pool, bytes - released);
-    }
+    while (released < bytes && (arena = bfc_arena_next(arena)))
+        if (comes_to_rest(driver, arena, BFC_NS_PER_SECOND))
+            released += bfc_pool_trim(arena->pool, bytes - released);
     bfc_arena_drop(arena);
     log_given_back(released, "a request to trim was answered:");
     return released;
@@ -186,12 +187,9 @@ uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
-    while ((arena = bfc_arena_next(arena))) {
-        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, limit_ns))
-            continue;
-        bfc_reuse_settle(arena);
-        released += bfc_pool_trim_idle(arena->pool, idle_ns);
-    }
+    while ((arena = bfc_arena_next(arena)))
+        if (comes_to_rest(driver, arena, limit_ns))
+            released += bfc_pool_trim_idle(arena->pool, idle_ns);
     log_given_back(released, "idle regions went back (BFC_TRIM_IDLE):");
     return released;
 }
@@ -221,29 +219,18 @@ static CUcontext context_of_place(const struct bfc_driver *driver, const struct 
     return context;
 }
 
-/* Finds the device of a place. False: the place may be on any device. */
-static bool find_device(const struct bfc_driver *driver, const struct bfc_place *place,
-                        CUdevice *device) {
+static CUdevice device_of_place(const struct bfc_driver *driver, const struct bfc_place *place) {
+    CUdevice device = ANY_DEVICE;
     bool pushed;
-    *device = place->device;
     if (place->kind == BFC_PLACE_DEVICE || place->kind == BFC_PLACE_ANY)
-        return place->kind == BFC_PLACE_DEVICE;
+        return place->kind == BFC_PLACE_DEVICE ? place->device : ANY_DEVICE;
     CUcontext context = context_of_place(driver, place);
     if (!context || bfc_current_enter(driver, context, &pushed) != CUDA_SUCCESS)
-        return false;
-    bool found = driver->cuCtxGetDevice(device) == CUDA_SUCCESS;
+        return ANY_DEVICE;
+    if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        device = ANY_DEVICE;
     bfc_current_leave(driver, pushed);
-    return found;
-}
-
-static uint64_t empty_all(const struct bfc_driver *driver, const CUdevice *device,
-                          unsigned effort) {
-    struct bfc_arena *arena = NULL;
-    uint64_t released = 0;
-    while ((arena = bfc_arena_next(arena)))
-        if (!bfc_arena_is_host(arena) && (!device || arena->device == *device))
-            released += efforts[effort](driver, arena, UINT64_MAX);
-    return released;
+    return device;
 }
 
 /*
@@ -262,13 +249,10 @@ static bool may_relax(const struct bfc_driver *driver) {
 }
 
 bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place) {
-    CUdevice device;
-    uint64_t released = 0;
     if (!bfc_process_if_made() || !may_relax(driver) || place_captures(driver, &place))
         return false;
-    bool known = find_device(driver, &place, &device);
-    for (unsigned effort = 0; effort < EFFORTS && !released; effort++)
-        released = empty_all(driver, known ? &device : NULL, effort);
+    CUdevice device = device_of_place(driver, &place);
+    uint64_t released = make_efforts(device, NULL, EFFORTS, UINT64_MAX, 1);
     log_given_back(released, "a call past the pool lacked memory, the pools gave back");
     return others_gave_back() || released > 0;
 }

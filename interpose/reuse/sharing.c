@@ -81,25 +81,21 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     return result;
 }
 
-/* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it.
- * It has mapped some memory of the device, so it may reach all of that memory. */
+/*
+ * Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it,
+ * and gives it access to their pages. It has mapped some memory of the device, so it may reach all
+ * of that memory.
+ */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);
     CUresult result = primary ? add_peer(driver, accessor, primary) : CUDA_SUCCESS;
-    while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena)))
+    while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena))) {
         if (arena->context != primary)
             result = add_peer(driver, accessor, arena->context);
-    bfc_arena_drop(arena);
-    return result;
-}
-
-static CUresult enable_page_access(const struct bfc_driver *driver, CUcontext accessor,
-                                   CUdevice device) {
-    struct bfc_arena *arena = NULL;
-    CUresult result = CUDA_SUCCESS;
-    while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena)))
-        result = switch_page_access(driver, accessor, arena->context, true);
+        if (result == CUDA_SUCCESS)
+            result = switch_page_access(driver, accessor, arena->context, true);
+    }
     bfc_arena_drop(arena);
     return result;
 }
@@ -112,6 +108,5 @@ CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext access
             CUDA_SUCCESS ||
         device == own)
         return CUDA_SUCCESS;
-    CUresult result = add_peers_on(driver, accessor, device);
-    return result == CUDA_SUCCESS ? enable_page_access(driver, accessor, device) : result;
+    return add_peers_on(driver, accessor, device);
 }
