@@ -60,7 +60,7 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     struct bfc_arena *arena = bfc_current_arena(driver, &reason);
     if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
         return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
-    uint64_t start = bfc_events_allocate_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
@@ -95,7 +95,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     struct bfc_arena *arena = bfc_arena_last_if(driver, context);
     if (!arena)
         return false;
-    uint64_t start = bfc_events_allocate_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     enum bfc_status status =
         bytes <= bfc_arena_plain_most(arena)
             ? bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
@@ -117,7 +117,7 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     struct bfc_block_info block;
     if (!placer || bytes > arena->plain_limit || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
         return false;
-    uint64_t start = bfc_events_allocate_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     if (!placer->take(arena, bytes, &block))
         return false;
     *pointer = block.start;
@@ -153,7 +153,7 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     struct bfc_outcome outcome;
     if (bytes > arena->bypass_above)
         return bfc_forward_within_limit(driver, arena, pointer, bytes, BFC_FORWARD_BYPASSED);
-    uint64_t start = bfc_events_allocate_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     if (bytes > arena->device_total)
         return look_beyond_device(driver, arena, pointer, bytes, how, start);
     if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {

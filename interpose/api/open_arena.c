@@ -8,15 +8,6 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-static void tell_of_segment(const struct bfc_process *process,
-                            struct bfc_segment_header *published) {
-    BFC_TELL_FEATURES(segment_opened, process, published);
-}
-
-void bfc_open_segment(const struct bfc_process *process) {
-    bfc_segment_open(process, tell_of_segment);
-}
-
 /*
  * Returns the context's arena, which another thread may have published first. NULL: the host has no
  * memory.
@@ -38,7 +29,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     struct bfc_arena *arena = bfc_arena_of_context(context, id);
     if (!arena) {
         bfc_context_serve_ends();
-        bfc_open_segment(bfc_process());
+        bfc_segment_open(bfc_process());
         arena = make_and_publish(driver, context, id);
     }
     return arena ? bfc_arena_set_last(arena) : NULL;

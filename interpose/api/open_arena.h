@@ -11,9 +11,6 @@
 #include "interpose/config/process.h"
 #include "layout/segment.h"
 
-/* Publishes the segment and starts the helper thread, unless that was done before. */
-void bfc_open_segment(const struct bfc_process *process);
-
 struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id, enum bfc_forward_reason *reason);
 

@@ -20,7 +20,7 @@ void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t byte
         return;
     if (gives_address(kind))
         bfc_arena_given_out(start, bytes);
-    bfc_open_segment(process);
+    bfc_segment_open(process);
     bfc_segment_count_bypassed(kind, bytes);
 }
 

@@ -22,7 +22,6 @@
 #include "interpose/table/feature.h"
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
@@ -359,22 +358,19 @@ static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
                : NULL;
 }
 
-/* The driver reuses handles: the context may have ended unseen, and a new context may have its
- * handle. */
-static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    unsigned long long id = arena->id;
-    return !driver->cuCtxGetId ||
-           (driver->cuCtxGetId(arena->context, &id) == CUDA_SUCCESS && id == arena->id);
-}
-
 bool bfc_arena_last_has_id(unsigned long long id) {
     const struct bfc_arena *arena = bfc_thread_arena.arena;
     return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
 }
 
+/* The driver reuses handles: the context may have ended unseen, and a new context may have its
+ * handle. */
 struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_last_has_id(id) ? last_if_current(driver) : NULL;
-    return arena && is_still_itself(driver, arena) ? arena : NULL;
+    unsigned long long now = id;
+    bool same = arena && (!driver->cuCtxGetId ||
+                          (driver->cuCtxGetId(arena->context, &now) == CUDA_SUCCESS && now == id));
+    return same ? arena : NULL;
 }
 
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
@@ -385,8 +381,8 @@ struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsig
 }
 
 unsigned long long bfc_arena_last_id(const struct bfc_driver *driver) {
-    const struct bfc_arena *arena = bfc_thread_arena.arena ? last_if_current(driver) : NULL;
-    return arena && is_still_itself(driver, arena) ? arena->id : 0;
+    const struct bfc_arena *arena = bfc_thread_arena.arena;
+    return arena && bfc_arena_last_if(driver, arena->id) ? arena->id : 0;
 }
 
 struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {

@@ -41,7 +41,7 @@ bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes) {
     return true;
 }
 
-static uint64_t take_from_arena(struct bfc_arena *arena, uint64_t bytes) {
+uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t before = bfc_load_relaxed(&arena->reserved), taken;
     do
         taken = bytes < before ? bytes : before;
@@ -51,11 +51,7 @@ static uint64_t take_from_arena(struct bfc_arena *arena, uint64_t bytes) {
 
 /* An arena's end refunds the whole share at once, so a later refund of a part must not count. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
-    uint64_t taken = take_from_arena(arena, bytes);
+    uint64_t taken = bfc_device_leave(arena, bytes);
     if (taken)
         bfc_fetch_sub_relaxed(&arena->on->reserved, taken);
-}
-
-void bfc_device_leave(struct bfc_arena *arena, uint64_t bytes) {
-    take_from_arena(arena, bytes);
 }

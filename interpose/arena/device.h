@@ -16,7 +16,8 @@ bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 /* `bytes` of the arena's share, at most all of it, are no longer reserved. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
-/* Takes `bytes` out of the arena's share; they stay reserved on the device. */
-void bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
+/* Takes `bytes`, at most all, out of the arena's share; they stay reserved on the device. Returns
+ * how many were taken. */
+uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
 
 #endif

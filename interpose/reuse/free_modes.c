@@ -248,7 +248,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
-    uint64_t start = bfc_events_free_start();
+    uint64_t start = bfc_events_start(BFC_TIMED_FREES);
     CUresult result = synchronize_current(driver, arena);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))

@@ -1,7 +1,4 @@
-/*
- * How a stream capture defers a free. While anything captures, no fence can be recorded: the block
- * is deferred, without a fence, until the last capture has ended or the host has waited.
- */
+/* Defers frees while a stream captures, and settles them. */
 #include "interpose/reuse/free_while_capturing.h"
 
 #include "base/atomic.h"
@@ -33,13 +30,6 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
         bfc_store_seq_cst(&arena->has_deferred, true);
     bfc_fetch_sub_seq_cst(&arena->fencers, 1);
     bfc_gate_leave();
-}
-
-/* Waits, a second at most, for threads that are giving deferred blocks a fence. Such a thread
- * clears has_deferred before its blocks become pending, so has_deferred alone does not show that
- * there are no deferred blocks. */
-static void await_fencers(const struct bfc_arena *arena) {
-    bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
 }
 
 /*
@@ -94,7 +84,9 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    await_fencers(arena);
+    /* A thread that gives deferred blocks a fence clears has_deferred before its blocks become
+     * pending, so has_deferred alone does not show that there are no deferred blocks. */
+    bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
     /* Unmapping a page does not wait for work, so the work of peers is waited for as well. */

@@ -61,23 +61,18 @@ struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     return bfc_events_thread.slot;
 }
 
-static void add_landmark(struct bfc_segment_header *header, uint64_t what, uint64_t address,
-                         uint64_t bytes) {
-    uint64_t number = bfc_fetch_add_relaxed(&header->next_landmark, 1);
-    char *landmarks = (char *)header + BFC_SEGMENT_LANDMARKS_OFFSET;
-    bfc_events_write((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number, what,
-                     address, bytes);
-}
-
 void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
                              uint64_t address, uint64_t bytes) {
     struct bfc_segment_header *header = sink ? sink->segment : bfc_segment_published();
     if (!header)
         return;
-    uint64_t pool = bfc_event_what(BFC_EVENT_NONE, sink ? sink->section_index : 63, 0);
+    uint64_t pool = sink ? sink->event_pool : bfc_event_what(BFC_EVENT_NONE, 63, 0);
     advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME)));
     bfc_events_add(header, kind, pool, address, bytes);
-    add_landmark(header, bfc_events_thread.when | pool | (uint64_t)kind, address, bytes);
+    uint64_t number = bfc_fetch_add_relaxed(&header->next_landmark, 1);
+    char *landmarks = (char *)header + BFC_SEGMENT_LANDMARKS_OFFSET;
+    bfc_events_write((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number,
+                     bfc_events_thread.when | pool | (uint64_t)kind, address, bytes);
 }
 
 /* ---- lanes ---- */

@@ -44,8 +44,7 @@ enum bfc_timed { BFC_TIMED_ALLOCATIONS, BFC_TIMED_FREES };
 
 uint64_t bfc_events_clock(enum bfc_timed which);
 
-/* Begins an allocation or free. Returns the time if this allocation or free is to be timed, else 0.
- */
+/* Begins an allocation or free. Returns the time if it is to be timed, else 0. */
 static inline uint64_t bfc_events_start(enum bfc_timed which) {
     return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
@@ -53,12 +52,6 @@ static inline uint64_t bfc_events_start(enum bfc_timed which) {
  * whether this one is to be timed; then the copy begins with bfc_events_clock. */
 static inline bool bfc_events_is_timed(enum bfc_timed which) {
     return UNLIKELY(!bfc_events_thread.until_timed[which]--);
-}
-static inline uint64_t bfc_events_allocate_start(void) {
-    return bfc_events_start(BFC_TIMED_ALLOCATIONS);
-}
-static inline uint64_t bfc_events_free_start(void) {
-    return bfc_events_start(BFC_TIMED_FREES);
 }
 
 void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start);
@@ -119,8 +112,8 @@ static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_ev
 
 /* ---- calls ---- */
 
-/* Notes an allocation that succeeded. `bin` is the bin of its size, and `start` is what
- * bfc_events_allocate_start returned. */
+/* Notes an allocation that succeeded. `bin` is the bin of its size; bfc_events_start returned
+ * `start`. */
 static ALWAYS_INLINE void bfc_events_add_allocation(const struct bfc_stats_sink *sink,
                                                     CUdeviceptr pointer, size_t bytes, unsigned bin,
                                                     uint64_t start) {
@@ -148,9 +141,7 @@ static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) 
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }
 
-/*
- * Adds an event that is no allocation or free. `sink` may be NULL if the event is of no one pool.
- */
+/* Adds an event that is no allocation or free. `sink` may be NULL if it is of no one pool. */
 void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
                              uint64_t address, uint64_t bytes);
 

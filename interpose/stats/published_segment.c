@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -25,6 +24,7 @@
 #include "base/shared_folder.h"
 #include "interpose/config/launcher_ranks.h"
 #include "interpose/host/quiet.h"
+#include "interpose/table/feature.h"
 #include "segment/left_over.h"
 #include "segment/process.h"
 
@@ -158,9 +158,7 @@ static void adopt_counts(struct bfc_segment_header *published) {
     memcpy(published->bypassed_bytes, unpublished.bypassed_bytes, sizeof published->bypassed_bytes);
 }
 
-void bfc_segment_open(const struct bfc_process *process,
-                      void (*start_helper)(const struct bfc_process *process,
-                                           struct bfc_segment_header *published)) {
+void bfc_segment_open(const struct bfc_process *process) {
     if (bfc_load_acquire(&opened))
         return;
     int reason = errno, cancel = bfc_cancel_disable();
@@ -174,7 +172,7 @@ void bfc_segment_open(const struct bfc_process *process,
             adopt_counts(published);
             bfc_store_release(&published->magic, BFC_SEGMENT_MAGIC);
             bfc_store_release(&segment, published);
-            start_helper(process, published);
+            BFC_TELL_FEATURES(segment_opened, process, published);
         } else {
             bfc_log(BFC_LOG_WARN, "no segment: %s in " BFC_SHARED_FOLDER, strerror(errno));
         }

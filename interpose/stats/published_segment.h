@@ -10,13 +10,9 @@
 #include "interpose/config/process.h"
 #include "layout/segment.h"
 
-/*
- * Makes the segment, once, and then calls `start_helper` with it. To be called before the first
- * pool is made.
+/* Makes the segment, once, and then tells the features. To be called before the first pool is made.
  */
-void bfc_segment_open(const struct bfc_process *process,
-                      void (*start_helper)(const struct bfc_process *process,
-                                           struct bfc_segment_header *published));
+void bfc_segment_open(const struct bfc_process *process);
 
 /* The segment, or NULL: none is published, or this is a forked child. */
 struct bfc_segment_header *bfc_segment_published(void);
