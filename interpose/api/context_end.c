@@ -192,16 +192,11 @@ static void conclude_end(const struct bfc_driver *driver, const struct ending *e
     bfc_arena_drop(ending->host);
 }
 
-static unsigned long long id_of(const struct bfc_driver *driver, CUcontext context) {
-    unsigned long long id = 0;
-    return driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS ? id : 0;
-}
-
 /* cuCtxDetach ends the context only if no other attachment (cuCtxAttach) is left. */
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext)) {
     bool serves = bfc_process_if_made();
-    unsigned long long id = id_of(driver, context);
+    unsigned long long id = bfc_context_id(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
     bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
@@ -220,31 +215,21 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
            driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
 }
 
-/* Only the last release ends a primary context, so an earlier release closes nothing. A reset
- * (`always`) always ends the context, even if the context is active again afterwards. */
-static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bool always,
-                            CUresult (*real)(CUdevice)) {
-    bool closes = bfc_process_if_made() && (always || !bfc_contexts_is_kept(device));
+/* Only the last release ends a primary context, so an earlier release closes nothing. A reset ends
+ * the context even if that is active again afterwards. */
+CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
+                         CUresult (*real)(CUdevice)) {
+    bool closes = bfc_process_if_made() && (is_reset || !bfc_contexts_is_kept(device));
     struct ending ending = {0};
     if (closes)
         ending = close_context(driver, bfc_primary_context(driver, device));
     CUresult result = real(device);
-    bool ended = result == CUDA_SUCCESS && (always || !primary_is_active(driver, device));
-    if (result == CUDA_SUCCESS && !always)
+    bool ended = result == CUDA_SUCCESS && (is_reset || !primary_is_active(driver, device));
+    if (result == CUDA_SUCCESS && !is_reset)
         bfc_contexts_let_go(device);
     if (closes)
         conclude_end(driver, &ending, ended);
     if (ended) /* every arena is checked, since the ended context may not have been known */
         end_unseen_arenas(driver);
     return result;
-}
-
-CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
-                           CUresult (*real)(CUdevice)) {
-    return end_primary(driver, device, true, real);
-}
-
-CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
-                             CUresult (*real)(CUdevice)) {
-    return end_primary(driver, device, false, real);
 }
