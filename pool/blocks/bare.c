@@ -1,7 +1,5 @@
-#include "pool/blocks/bare.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
@@ -11,51 +9,19 @@ bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts) {
     return slots_prepare(pool, 2 * cuts);
 }
 
-static void list_block(struct bfc_pool *pool, block_index b) {
-    if (block_state(&pool->blocks[b]) == BLOCK_READY)
-        bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
-    else
-        bare_list(pool, b);
-}
-
-static void unlist_block(struct bfc_pool *pool, block_index b) {
-    if (block_state(&pool->blocks[b]) == BLOCK_READY)
-        bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
-    else
-        bare_unlist(pool, b);
-}
-
 /* Makes the range, or the part of it that lies in the block of `start`, a block of its own, which
  * is in no list. The rest of the block stays in the lists of its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
-    unlist_block(pool, b);
-    bytes = bfc_min(bytes, block_end(&pool->blocks[b]) - start);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)
-        list_block(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));
-    if (block_size(&pool->blocks[b]) == bytes)
-        return b;
-    block_index range = split_front(pool, b, bytes >> BFC_GRANULE_BITS);
-    list_block(pool, b);
-    return range;
+        surgery_cut_front(pool, bins_of(pool, b), b, before >> BFC_GRANULE_BITS);
+    return surgery_take_front(pool, b, bytes >> BFC_GRANULE_BITS);
 }
 
 static void make_bare(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    block_set_state(&blocks[b], BLOCK_BARE);
-    region_of(pool, b)->bare += block_size(&blocks[b]);
-    block_index next = blocks[b].next, previous = blocks[b].previous;
-    if (block_state(&blocks[next]) == BLOCK_BARE) {
-        bare_unlist(pool, next);
-        absorb_next(pool, b);
-    }
-    if (block_state(&blocks[previous]) == BLOCK_BARE) {
-        bare_unlist(pool, previous);
-        absorb_next(pool, previous);
-        b = previous;
-    }
-    bare_list(pool, b);
+    region_of(pool, b)->bare += block_size(&pool->blocks[b]);
+    surgery_join(pool, b, BLOCK_BARE, 0);
 }
 
 bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone) {

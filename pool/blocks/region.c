@@ -20,19 +20,8 @@ static void vacate_region_record(struct bfc_pool *pool, region_index r) {
     pool->vacant_region = r;
 }
 
-/* Takes the records of a head and of a block; false: the host has no memory for them. */
-static bool take_records(struct bfc_pool *pool, block_index *head, block_index *b) {
-    *head = slot_take(pool);
-    *b = *head ? slot_take(pool) : 0;
-    if (*head && !*b)
-        slot_vacate(pool, *head);
-    return *b;
-}
-
-static bool note_head(struct bfc_pool *pool, block_index head, block_index b, region_index r,
-                      bfc_addr start) {
-    pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
-    block_set_state(&pool->blocks[head], BLOCK_HEAD);
+static bool note_head(struct bfc_pool *pool, block_index head, region_index r, bfc_addr start) {
+    pool->blocks[head] = (struct block){.tagged = start | BLOCK_HEAD, .previous = r};
     return address_index_add(&pool->index, &pool->blocks[head], head, r);
 }
 
@@ -41,30 +30,26 @@ static void fill_region(struct bfc_pool *pool, const struct region *region, bloc
     pool->blocks[b] = (struct block){.tagged = region->start,
                                      .last = (uint32_t)((region->size >> BFC_GRANULE_BITS) - 1),
                                      .previous = pool->regions[r].head};
-    block_set_zone(&pool->blocks[b], zone);
+    block_set_bit(&pool->blocks[b], BLOCK_ZONE_BIT, zone == ZONE_SMALL);
     if (is_indexed(b))
         address_index_add(&pool->index, &pool->blocks[b], b, r);
 }
 
 block_index region_attach(struct bfc_pool *pool, const struct region *region,
                           enum block_zone zone) {
-    block_index head, b;
-    if (!take_records(pool, &head, &b))
+    region_index r = slots_prepare(pool, 2) ? take_region_record(pool) : 0;
+    if (!r)
         return 0;
-    region_index r = take_region_record(pool);
-    if (!r || !note_head(pool, head, b, r, region->start)) {
-        if (r)
-            vacate_region_record(pool, r);
+    block_index head = slot_take(pool), b = slot_take(pool);
+    if (!note_head(pool, head, r, region->start)) {
+        vacate_region_record(pool, r);
         slot_vacate(pool, b);
         slot_vacate(pool, head);
         return 0;
     }
-    pool->regions[r] = (struct region){.start = region->start,
-                                       .size = region->size,
-                                       .head = head,
-                                       .shared = region->shared,
-                                       .planned = region->planned,
-                                       .paged = region->paged};
+    pool->blocks[head].next = b;
+    pool->regions[r] = *region;
+    pool->regions[r].head = head;
     pool->shared_regions += region->shared;
     pool->stats->regions++;
     fill_region(pool, region, b, zone, r);
@@ -92,4 +77,17 @@ void region_detach(struct bfc_pool *pool, region_index r) {
     vacate_region_record(pool, r);
     if (!pool->stats->regions)
         forget_region_records(pool);
+}
+
+block_index find_holding(const struct bfc_pool *pool, bfc_addr address) {
+    block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
+    if (b)
+        return b;
+    /* The last node of the index before the address is a few neighbours away from its block. */
+    b = pool->index.nodes[address_index_find(&pool->index, address)].block;
+    if (block_state(&pool->blocks[b]) == BLOCK_HEAD)
+        b = pool->blocks[b].next;
+    while (b && address - block_start(&pool->blocks[b]) >= block_size(&pool->blocks[b]))
+        b = pool->blocks[b].next;
+    return b;
 }

@@ -1,17 +1,37 @@
-/* Records of regions. Called under the lock. */
+/* Records of regions, and which block holds an address. Called under the lock. */
 #ifndef BFC_POOL_REGION_H
 #define BFC_POOL_REGION_H
 
 #include "pool/blocks/state.h"
 
 /*
- * Adds a region with the start, size, shared, planned and paged of `region`. Returns the record of
- * the one block that fills it, which is in no list and no count, and has no state yet; or 0: the
- * host has no memory for it.
+ * Adds a region as `region` describes it, which is neither held nor apart, and has another head.
+ * Returns the record of the one block that fills it, which is in no list and no count, and has no
+ * state yet; or 0: the host has no memory for it.
  */
 block_index region_attach(struct bfc_pool *pool, const struct region *region, enum block_zone zone);
 
 /* Removes a region that is one block, which is in no list and no count. */
 void region_detach(struct bfc_pool *pool, region_index r);
+
+/* Returns the block that holds the address; 0: no region does. O(log blocks); O(1) for the start of
+ * a live block. */
+block_index find_holding(const struct bfc_pool *pool, bfc_addr address);
+
+/* ---- addresses that lose their pages or get some: bare.c ---- */
+
+/* Makes room for the records of so many calls of bare_strip or bare_back, counting a range over
+ * several regions once for each; false: the host has no memory for them. */
+bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts);
+
+/* Adds a region that is one bare block. False: the host has no memory for its records. */
+bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone);
+
+/* Makes ready addresses bare. The range may span ready blocks of adjacent regions;
+ * bare_prepare_cuts must have made room. */
+void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
+
+/* Makes bare addresses ready, in the same way. */
+void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 #endif

@@ -1,12 +1,10 @@
-#include "pool/blocks/settle_blocks.h"
 
-#include "pool/blocks/pending.h"
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
 void settle_completed(struct bfc_pool *pool, uint64_t most) {
     while (pool->oldest_fence <= pool->completed && most--)
-        surgery_make_ready(pool, pool->oldest);
+        surgery_make_ready(pool, pool->pending_list.oldest);
 }
 
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
@@ -36,12 +34,12 @@ void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t ar
         return;
     const struct block_detail *details = pool->details;
     pool_enter(pool);
-    block_index b = pool->deferred;
+    block_index b = pool->deferred_list.newest;
     while (b && details[b].arrivals > arrivals)
-        b = details[b].newer;
+        b = details[b].older;
     while (b) {
-        block_index before = details[b].newer;
-        deferred_remove(pool, b);
+        block_index before = details[b].older;
+        surgery_unlist(pool, b);
         pool_count_deferred(pool, -block_size(&pool->blocks[b]));
         surgery_make_free(pool, b, fence);
         b = before;

@@ -1,7 +1,6 @@
 #include "pool/blocks/slots.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/paging.h"
 
 #define MOVES_A_CALL 8
 
@@ -40,21 +39,6 @@ static void move_links(struct bfc_pool *pool, block_index to) {
     blocks[blocks[to].next].previous = to; /* a write to record 0 is harmless */
 }
 
-static void move_fence_links(struct bfc_pool *pool, block_index from, block_index to) {
-    struct block_detail *details = pool->details;
-    block_index older = details[to].older, newer = details[to].newer;
-    if (older)
-        details[older].newer = to;
-    if (newer)
-        details[newer].older = to;
-    if (pool->oldest == from)
-        pool->oldest = to;
-    if (pool->newest == from)
-        pool->newest = to;
-    if (pool->deferred == from)
-        pool->deferred = to;
-}
-
 static bool has_node(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
@@ -70,8 +54,7 @@ static void move_node(struct bfc_pool *pool, block_index from, block_index to,
 
 static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
     struct block *blocks = pool->blocks;
-    enum block_state state = block_state(&blocks[from]);
-    if (state == BLOCK_LIVE)
+    if (block_state(&blocks[from]) == BLOCK_LIVE)
         map_replace(&pool->map, blocks, from, to);
     blocks[to] = blocks[from];
     if (block_has_detail(&blocks[to]))
@@ -79,14 +62,13 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     if (has_node(pool, from) || is_indexed(to))
         move_node(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
     move_links(pool, to);
-    if (state == BLOCK_READY)
-        bins_replace(ready_bins(pool, to, false), blocks, from, to);
-    else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
-        bins_replace(&pool->pending, blocks, from, to);
-    else if (state == BLOCK_BARE)
-        bare_replace(pool, from, to);
-    if (state == BLOCK_PENDING || state == BLOCK_DEFERRED)
-        move_fence_links(pool, from, to);
+    struct bins *bins = bins_of(pool, to);
+    struct block_list *list = list_of(pool, to);
+    const struct block_detail *detail = &pool->details[to];
+    if (bins)
+        bins_replace(bins, blocks, from, to);
+    if (list)
+        list_link(list, pool->details, detail->older, detail->newer, to, to);
 }
 
 static void give_records_back(struct bfc_pool *pool) {
@@ -115,15 +97,12 @@ void slots_move_together(struct bfc_pool *pool) {
 }
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
-    uint64_t most = most_blocks + 1;
-    if (!host_array_reserve(&pool->block_memory, most * sizeof(struct block)) ||
-        !host_array_reserve(&pool->detail_memory, most * sizeof(struct block_detail)) ||
-        !commit_records(pool, 1))
-        return false;
-    pool->blocks = (struct block *)(void *)pool->block_memory.base;
-    pool->details = (struct block_detail *)(void *)pool->detail_memory.base;
+    uint64_t most = most_blocks + 1, block = sizeof(struct block);
+    uint64_t detail = sizeof(struct block_detail);
+    pool->blocks = host_array_open(&pool->block_memory, most * block, block);
+    pool->details = host_array_open(&pool->detail_memory, most * detail, detail);
     set_high(pool, 1);
-    return true;
+    return pool->blocks && pool->details;
 }
 
 void slots_close(struct bfc_pool *pool) {

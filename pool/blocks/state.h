@@ -53,8 +53,8 @@ struct paging;
  *   blocks are not sorted, else of `ready`.
  * - With reuse_pending, each pending block is in the bin of its size of `pending`, except those of
  *   regions that are shared or set apart.
- * - Each pending block is in the list of fences, in rising order; each deferred block is in its
- *   list; each live block is in the map once.
+ * - Each pending, deferred or bare block is in the list of its state; each bare block is in the
+ *   bins `bare`; each live block is in the map once.
  * - Each region has a head before its first block.
  * - Each head, and each block that its hash selects, is an index node.
  * - Each record is a block's, a head, or vacant.
@@ -71,10 +71,10 @@ struct bfc_pool {
     uint32_t records;     /* how many records are in use, without record 0 */
     uint32_t few_records; /* slots_settle moves records when fewer than these are in use */
     uint64_t next_id, last_id;
-    bfc_fence completed;        /* the highest fence known to be complete */
-    bfc_fence oldest_fence;     /* the lowest of any pending block; UINT64_MAX: none is pending */
-    block_index oldest, newest; /* ends of the list of pending blocks */
-    block_index deferred;       /* list of deferred blocks, the last one first */
+    bfc_fence completed;    /* the highest fence known to be complete */
+    bfc_fence oldest_fence; /* the lowest of any pending block; UINT64_MAX: none is pending */
+    struct block_list pending_list; /* in the order of their fences */
+    struct block_list deferred_list, bare_list;
     uint64_t deferred_arrivals; /* how many blocks were ever deferred */
     uint64_t awaited;           /* how many blocks are awaited */
     uint64_t readied;           /* how many blocks ever ceased to be awaited */
@@ -82,6 +82,7 @@ struct bfc_pool {
     struct bins apart; /* ready blocks of regions that are set apart */
     struct bins small; /* with rules.small_most: ready blocks of regions for small blocks */
     struct bins whole; /* ready blocks that are all of a large region (whole.h) */
+    struct bins bare;  /* addresses without a page; always sorted */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -238,6 +239,26 @@ static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool
     if (block_is_whole(at))
         return &pool->whole;
     return pool->rules.exact ? &pool->ready : &pool->small;
+}
+
+/* Returns the bins for block b in its state; NULL: it belongs to none. */
+static inline struct bins *bins_of(struct bfc_pool *pool, block_index b) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    if (state == BLOCK_READY)
+        return ready_bins(pool, b, false);
+    if (state == BLOCK_PENDING)
+        return is_reused_pending(pool, b) ? &pool->pending : NULL;
+    return state == BLOCK_BARE ? &pool->bare : NULL;
+}
+
+/* Returns the list for block b in its state; NULL: it belongs to none. */
+static inline struct block_list *list_of(struct bfc_pool *pool, block_index b) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    if (state == BLOCK_PENDING)
+        return &pool->pending_list;
+    if (state == BLOCK_DEFERRED)
+        return &pool->deferred_list;
+    return state == BLOCK_BARE ? &pool->bare_list : NULL;
 }
 
 #endif

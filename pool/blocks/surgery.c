@@ -1,5 +1,4 @@
 #include "pool/blocks/surgery.h"
-#include "pool/blocks/pending.h"
 
 #include "base/compiler.h"
 
@@ -9,14 +8,71 @@ void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
     address_index_add(&pool->index, at, b, pool->index.nodes[before].region);
 }
 
-void surgery_unbin(struct bfc_pool *pool, block_index b) {
-    if (block_state(&pool->blocks[b]) == BLOCK_READY) {
-        bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
-        return;
+static void update_oldest(struct bfc_pool *pool) {
+    block_index oldest = pool->pending_list.oldest;
+    pool->oldest_fence = oldest ? pool->details[oldest].fence : UINT64_MAX;
+}
+
+void surgery_unfence(struct bfc_pool *pool, block_index b) {
+    list_remove(&pool->pending_list, pool->details, b);
+    update_oldest(pool);
+}
+
+static void add_to_list(struct bfc_pool *pool, block_index b) {
+    struct block_list *list = list_of(pool, b);
+    if (list)
+        list_add(list, pool->details, b);
+    if (list == &pool->pending_list)
+        update_oldest(pool);
+}
+
+void surgery_list(struct bfc_pool *pool, block_index b) {
+    struct bins *bins = bins_of(pool, b);
+    if (bins)
+        bins_insert(bins, pool->blocks, b, false);
+    add_to_list(pool, b);
+}
+
+void surgery_unlist(struct bfc_pool *pool, block_index b) {
+    struct bins *bins = bins_of(pool, b);
+    struct block_list *list = list_of(pool, b);
+    if (bins)
+        bins_remove(bins, pool->blocks, b, false);
+    if (list == &pool->pending_list)
+        surgery_unfence(pool, b);
+    else if (list)
+        list_remove(list, pool->details, b);
+}
+
+/* As split_front, for a block in these bins; NULL: in none. */
+static inline block_index split_in(struct bfc_pool *pool, struct bins *bins, block_index b,
+                                   uint64_t granules) {
+    if (bins)
+        bins_begin_resize(bins, pool->blocks, b, false);
+    block_index front = split_front(pool, b, granules);
+    if (bins)
+        bins_end_resize(bins, pool->blocks, b, false);
+    return front;
+}
+
+bool surgery_cut_front(struct bfc_pool *pool, struct bins *bins, block_index b, uint64_t granules) {
+    block_index front = split_in(pool, bins, b, granules);
+    if (!front)
+        return false;
+    if (bins)
+        bins_insert(bins, pool->blocks, front, false);
+    if (block_state(&pool->blocks[b]) != BLOCK_READY) {
+        pool->details[front].fence = pool->details[b].fence;
+        add_to_list(pool, front);
     }
-    if (is_reused_pending(pool, b))
-        bins_remove(&pool->pending, pool->blocks, b, false);
-    fences_remove(pool, b);
+    return true;
+}
+
+block_index surgery_take_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    if (block_granules(&pool->blocks[b]) > granules)
+        return split_in(pool, bins_of(pool, b), b, granules);
+    surgery_unlist(pool, b);
+    return b;
 }
 
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
@@ -26,62 +82,48 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
         region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
 }
 
-/* Block b absorbs its neighbours where `next` and `previous` say so, after `unlist` removed them
- * from their lists. Returns the block that is left. */
-static ALWAYS_INLINE block_index absorb_neighbours(struct bfc_pool *pool, block_index b, bool next,
-                                                   bool previous,
-                                                   void (*unlist)(struct bfc_pool *, block_index)) {
-    block_index before = pool->blocks[b].previous;
-    if (next) {
-        unlist(pool, pool->blocks[b].next);
+static block_index absorb_neighbours(struct bfc_pool *pool, block_index b) {
+    block_index next = pool->blocks[b].next, previous = pool->blocks[b].previous;
+    if (belongs_with(pool, b, next)) {
+        surgery_unlist(pool, next);
         absorb_next(pool, b);
     }
-    if (!previous)
+    if (!belongs_with(pool, b, previous))
         return b;
-    unlist(pool, before);
-    absorb_next(pool, before);
-    return before;
+    surgery_unlist(pool, previous);
+    absorb_next(pool, previous);
+    return previous;
 }
 
-static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) {
-    struct block *blocks = pool->blocks;
-    block_set_state(&blocks[b], BLOCK_PENDING);
-    pool->stats->pending += block_size(&blocks[b]);
-    b = absorb_neighbours(pool, b, pending_with(pool, blocks[b].next, fence),
-                          pending_with(pool, blocks[b].previous, fence), surgery_unbin);
-    fences_add(pool, b, fence);
-    if (is_reused_pending(pool, b))
-        bins_insert(&pool->pending, blocks, b, false);
-}
-
-static void make_deferred(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    block_set_state(&blocks[b], BLOCK_DEFERRED);
-    pool_count_deferred(pool, block_size(&blocks[b]));
-    b = absorb_neighbours(pool, b, block_state(&blocks[blocks[b].next]) == BLOCK_DEFERRED,
-                          block_state(&blocks[blocks[b].previous]) == BLOCK_DEFERRED,
-                          deferred_remove);
-    deferred_add(pool, b);
+block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state state,
+                         uint64_t key) {
+    block_set_state(&pool->blocks[b], state);
+    pool->details[b].fence = key;
+    b = absorb_neighbours(pool, b);
+    pool->details[b].fence = key;
+    surgery_list(pool, b);
+    return b;
 }
 
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
-    if (LIKELY(fence <= pool->completed))
+    uint64_t size = block_size(&pool->blocks[b]);
+    if (LIKELY(fence <= pool->completed)) {
         make_ready(pool, b);
-    else if (fence == BFC_DEFERRED_FENCE)
-        make_deferred(pool, b);
-    else
-        make_pending(pool, b, fence);
+    } else if (fence == BFC_DEFERRED_FENCE) {
+        pool_count_deferred(pool, size);
+        surgery_join(pool, b, BLOCK_DEFERRED, ++pool->deferred_arrivals);
+    } else {
+        pool->stats->pending += size;
+        surgery_join(pool, b, BLOCK_PENDING, fence);
+    }
 }
 
 void surgery_make_ready(struct bfc_pool *pool, block_index b) {
-    struct bfc_pool_stats *stats = pool->stats;
     uint64_t size = block_size(&pool->blocks[b]);
-    if (block_state(&pool->blocks[b]) == BLOCK_DEFERRED) {
-        deferred_remove(pool, b);
+    if (block_state(&pool->blocks[b]) == BLOCK_DEFERRED)
         pool_count_deferred(pool, -size);
-    } else {
-        surgery_unbin(pool, b);
-        stats->pending -= size;
-    }
+    else
+        pool->stats->pending -= size;
+    surgery_unlist(pool, b);
     make_ready(pool, b);
 }

@@ -17,10 +17,24 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Frees a block that is in no bin, list or count; `fence` decides its state, as in bfc_pool_free.
  */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
-/* Removes a ready block from its bin, or a pending one from its list and its bin if it has one. */
-void surgery_unbin(struct bfc_pool *pool, block_index b);
 /* Makes a pending or deferred block ready. */
 void surgery_make_ready(struct bfc_pool *pool, block_index b);
+/* Puts a free or bare block into the bins and the list for its state, or removes it from them. */
+void surgery_list(struct bfc_pool *pool, block_index b);
+void surgery_unlist(struct bfc_pool *pool, block_index b);
+/* Removes a pending block from the list of fences alone. */
+void surgery_unfence(struct bfc_pool *pool, block_index b);
+/* Makes b, which is in no list, pending, deferred or bare, and merges it with its neighbours that
+ * belong with it; returns the merged block. `key`: the fence, the number among the deferred blocks,
+ * or 0. */
+block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state state,
+                         uint64_t key);
+/* Makes the first `granules` of free or bare block b, which is in these bins (NULL: in none), a
+ * listed block of its own. False: the host has no memory for its record. */
+bool surgery_cut_front(struct bfc_pool *pool, struct bins *bins, block_index b, uint64_t granules);
+/* Removes the first `granules` of free or bare block b, or all of it if it has no more, from bins
+ * and lists, and returns their block. slots_prepare must have made room for a record. */
+block_index surgery_take_front(struct bfc_pool *pool, block_index b, uint64_t granules);
 
 /* Moves the start of b by this many bytes. */
 static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
@@ -154,8 +168,23 @@ static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
         surgery_merge_by_rules(pool, b);
 }
 
-static inline bool pending_with(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
-    return block_state(&pool->blocks[b]) == BLOCK_PENDING && pool->details[b].fence == fence;
+/* Do a and b, which are neighbours, have to be one block? */
+static inline bool belongs_with(const struct bfc_pool *pool, block_index a, block_index b) {
+    enum block_state state = block_state(&pool->blocks[a]);
+    if (state != block_state(&pool->blocks[b]) || state == BLOCK_LIVE || state == BLOCK_AWAITED)
+        return false;
+    return state != BLOCK_PENDING || pool->details[a].fence == pool->details[b].fence;
 }
+
+/* ---- pending blocks become ready when their fences are complete: settle_blocks.c ---- */
+
+#define FENCES_ALL UINT64_MAX
+#define FENCES_A_CALL 64
+
+/* Makes at most `most` pending blocks ready whose fences are known to be complete. */
+void settle_completed(struct bfc_pool *pool, uint64_t most);
+
+/* Notes that all fences up to this one are complete, but makes no block ready. */
+void settle_note_complete(struct bfc_pool *pool, bfc_fence fence);
 
 #endif

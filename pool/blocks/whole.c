@@ -11,7 +11,7 @@ void whole_set_rules(struct bfc_pool *pool, bool plain) {
 
 static void move_bins(struct bfc_pool *pool, block_index b, bool whole) {
     bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
-    block_set_whole(&pool->blocks[b], whole);
+    block_set_bit(&pool->blocks[b], BLOCK_WHOLE_BIT, whole);
     bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
     whole_set_rules(pool, pool->rules.plain_most);
 }

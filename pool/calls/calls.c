@@ -1,13 +1,11 @@
 /* Allocate, free, carve. The hot paths of allocate and free are one section under the lock each:
  * a search, a few list operations, counters. O(1). */
 #include "base/compiler.h"
-#include "pool/blocks/find_block.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
-#include "pool/paging/remake.h"
-#include "pool/regions/apart.h"
-#include "pool/regions/serve_miss.h"
-#include "pool/regions/wait_for_fences.h"
+#include "pool/blocks/surgery.h"
+#include "pool/paging/grow.h"
+#include "pool/regions/regions.h"
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
@@ -62,7 +60,7 @@ static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struc
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->oldest;
+    bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
     if (LIKELY(request.granules <= pool->rules.plain_most && ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
     if (LIKELY(b) && (!large || LIKELY(starts_well(&pool->blocks[b], request.granules)))) {
@@ -87,23 +85,6 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     return allocate_block(pool, request, true);
 }
 
-static enum bfc_status status_of(enum place_state state) {
-    switch (state) {
-    case PLACE_TAKEN:
-        return BFC_OK;
-    case PLACE_OUTSIDE:
-        return BFC_UNKNOWN_POINTER;
-    case PLACE_CROOKED:
-        return BFC_INVALID_POINTER;
-    case PLACE_NO_HOST_MEMORY:
-        return BFC_NO_HOST_MEMORY;
-    case PLACE_BUSY:
-    case PLACE_PENDING:
-        break;
-    }
-    return BFC_OUT_OF_MEMORY;
-}
-
 /* Polls the upstream if the place is pending, and tries again, since fences may be complete by now.
  */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
@@ -114,7 +95,7 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
         state = place_take(pool, at, request, below);
     }
     pool->stats->hits += state == PLACE_TAKEN;
-    return status_of(state);
+    return state == PLACE_PENDING ? BFC_OUT_OF_MEMORY : (enum bfc_status)state;
 }
 
 /* A request whose size no policy rounds. */

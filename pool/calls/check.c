@@ -1,17 +1,16 @@
 /* Checks the invariants of state.h and paging.h. O(blocks) under the lock. */
-#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
-#include "pool/blocks/state.h"
+#include "pool/blocks/region.h"
+#include "pool/blocks/surgery.h"
 #include "pool/paging/victims.h"
 
 struct tally {
     const struct bfc_pool *pool;
     const char *fault;
-    uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
-    uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
-    uint64_t bare_bytes, bare_blocks;
-    uint64_t region_bare;  /* bare bytes of the current region */
-    uint64_t region_bytes; /* bytes of all regions that are not paged */
+    uint64_t bytes[BLOCK_BARE + 1];  /* by state */
+    uint64_t blocks[BLOCK_BARE + 1]; /* by state */
+    uint64_t region_bare;            /* bare bytes of the current region */
+    uint64_t region_bytes;           /* bytes of all regions that are not paged */
     uint64_t binned_pending, ready_apart, ready_small, ready_whole, requested, regions, nodes,
         shared, apart;
     block_index previous; /* the record before the current block */
@@ -21,13 +20,6 @@ static bool note_fault(struct tally *t, const char *fault) {
     if (!t->fault)
         t->fault = fault;
     return false;
-}
-
-static bool should_have_merged(const struct bfc_pool *pool, block_index a, block_index b) {
-    enum block_state state = block_state(&pool->blocks[a]);
-    if (state == BLOCK_LIVE || state == BLOCK_AWAITED || state != block_state(&pool->blocks[b]))
-        return false;
-    return state != BLOCK_PENDING || pool->details[a].fence == pool->details[b].fence;
 }
 
 static bool check_place(struct tally *t, block_index b, const struct region *region) {
@@ -43,7 +35,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE &&
         block_requested(pool, b) >= BFC_LARGE)
         return note_fault(t, "a large block does not start where it may");
-    if (should_have_merged(pool, b, at->next))
+    if (belongs_with(pool, b, at->next))
         return note_fault(t, "two neighbouring free blocks are not merged");
     node_index a = address_index_node_of(&pool->index, at);
     bool has_node = a != 0;
@@ -65,7 +57,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
 static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);
     for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
-        if (i == table->count || page_table_at(table, i)->start > reached ||
+        if (i == table->pages.count || page_table_at(table, i)->start > reached ||
             page_table_at(table, i)->lost)
             return false;
         reached = page_end(page_table_at(table, i));
@@ -75,7 +67,7 @@ static bool is_backed(const struct page_table *table, const struct block *at) {
 
 static bool is_stripped(const struct page_table *table, const struct block *at) {
     uint32_t i = page_table_find(table, block_start(at));
-    for (; i < table->count && page_table_at(table, i)->start < block_end(at); i++)
+    for (; i < table->pages.count && page_table_at(table, i)->start < block_end(at); i++)
         if (!page_table_at(table, i)->lost)
             return false;
     return true;
@@ -90,8 +82,6 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     t->region_bytes += region->paged ? 0 : block_size(at);
     if (!region->paged)
         return !bare || note_fault(t, "a block is bare in a region that is not of pages");
-    t->bare_bytes += bare ? block_size(at) : 0;
-    t->bare_blocks += bare;
     t->region_bare += bare ? block_size(at) : 0;
     if (bare)
         return is_stripped(&paging->table, at) ||
@@ -99,54 +89,30 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
-/* Counts the blocks of a treap; returns more than `most` if there are more, or one has another
- * state. */
-static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
-                             uint64_t most) {
-    if (!b || !most)
-        return 0;
-    const struct block *at = &pool->blocks[b];
-    if (block_state(at) != state)
-        return most + 1;
-    uint64_t lower = count_sorted(pool, at->before, state, most - 1);
-    if (lower >= most)
-        return most + 1;
-    return lower + 1 + count_sorted(pool, at->after, state, most - 1 - lower);
-}
+/* What is left to do of going through a treap in its order. */
+struct walk {
+    const struct block *blocks, *last;
+    enum block_state state;
+    uint64_t left; /* how many blocks should follow */
+};
 
-static bool is_in_order(const struct bfc_pool *pool, block_index b, const struct block **last) {
+static bool walk_treap(struct walk *w, block_index b) {
+    const struct block *at = &w->blocks[b];
     if (!b)
         return true;
-    const struct block *at = &pool->blocks[b];
-    if (!is_in_order(pool, at->before, last))
+    if (!w->left-- || block_state(at) != w->state || !walk_treap(w, at->before) ||
+        (w->last && !sorted_precede(w->last, at)))
         return false;
-    if (*last && block_zone(*last) == block_zone(at) &&
-        ((*last)->last > at->last ||
-         ((*last)->last == at->last && block_start(*last) >= block_start(at))))
-        return false;
-    *last = at;
-    return is_in_order(pool, at->after, last);
+    w->last = at;
+    return walk_treap(w, at->after);
 }
 
 static const char *check_sorted(const struct bfc_pool *pool, block_index root,
                                 enum block_state state, uint64_t expected) {
-    const struct block *last = NULL;
-    if (count_sorted(pool, root, state, expected + 1) != expected)
-        return "the sorted blocks are not as many as those of their state";
-    return is_in_order(pool, root, &last) ? NULL : "the sorted blocks are not in order";
-}
-
-static const char *check_bare_list(const struct tally *t) {
-    const struct bfc_pool *pool = t->pool;
-    uint64_t found = 0;
-    block_index newer = 0;
-    for (block_index b = pool->paging->bare; b; newer = b, b = pool->details[b].older)
-        if (block_state(&pool->blocks[b]) != BLOCK_BARE || pool->details[b].newer != newer ||
-            found++ == t->bare_blocks)
-            return "the list of bare blocks holds one that does not belong there";
-    if (found != t->bare_blocks)
-        return "a bare block is not in its list";
-    return check_sorted(pool, pool->paging->bare_sorted, BLOCK_BARE, t->bare_blocks);
+    struct walk w = {.blocks = pool->blocks, .state = state, .left = expected};
+    return walk_treap(&w, root) && !w.left
+               ? NULL
+               : "the sorted blocks are not those of their state, or not in order";
 }
 
 static bool is_ready_page(const struct bfc_pool *pool, const struct page *page) {
@@ -158,7 +124,7 @@ static const char *check_table(const struct tally *t) {
     const struct paging *paging = t->pool->paging;
     uint64_t bytes = 0, ready = 0;
     uint32_t large = 0, uneven = 0, pinned = 0;
-    for (uint32_t i = 0; i < paging->table.count; i++) {
+    for (uint32_t i = 0; i < paging->table.pages.count; i++) {
         const struct page *page = page_table_at(&paging->table, i);
         if (i && page_end(page_table_at(&paging->table, i - 1)) > page->start)
             return "two pages are behind one address";
@@ -170,14 +136,14 @@ static const char *check_table(const struct tally *t) {
     }
     if (bytes + t->region_bytes != t->pool->stats->reserved)
         return "the pages differ from what is reserved";
-    if (bytes + t->bare_bytes != paging->addresses)
+    if (bytes + t->bytes[BLOCK_BARE] != paging->addresses)
         return "the pages + bare differ from the addresses";
     if (large != paging->table.large || uneven != paging->table.uneven ||
         pinned != paging->table.pinned)
         return "the count of large or of pinned pages is wrong";
     if (ready != victims_ready(t->pool))
         return "the sum of the ready pages is wrong";
-    return check_bare_list(t);
+    return NULL;
 }
 
 static bool should_be_whole(const struct bfc_pool *pool, const struct block *at,
@@ -191,9 +157,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     enum block_state state = block_state(at);
     if (!check_pages_behind(t, b, region))
         return false;
-    if (state == BLOCK_BARE)
-        return true;
-    if (state > BLOCK_AWAITED)
+    if (state == BLOCK_VACANT || state == BLOCK_HEAD)
         return note_fault(t, "a vacant record is in a region");
     if (state == BLOCK_PENDING && t->pool->details[b].fence <= BFC_NO_FENCE)
         return note_fault(t, "a pending block has no fence");
@@ -215,8 +179,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     return true;
 }
 
-static bool check_region(void *context, const struct index_node *node) {
-    struct tally *t = context;
+static bool check_region(struct tally *t, const struct index_node *node) {
     const struct bfc_pool *pool = t->pool;
     const struct block *head = &pool->blocks[node->block];
     const struct region *region = &pool->regions[node->region];
@@ -263,30 +226,22 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
     return found == expected ? NULL : "a free block is in no bin";
 }
 
-static const char *check_fences(const struct bfc_pool *pool, uint64_t expected) {
+static const char *check_list(const struct bfc_pool *pool, const struct block_list *list,
+                              enum block_state state, uint64_t expected) {
+    const struct block_detail *details = pool->details;
     uint64_t found = 0;
     block_index older = 0;
-    for (block_index b = pool->oldest; b; older = b, b = pool->details[b].newer) {
-        if (block_state(&pool->blocks[b]) != BLOCK_PENDING || pool->details[b].older != older ||
+    for (block_index b = list->oldest; b; older = b, b = details[b].newer) {
+        if (block_state(&pool->blocks[b]) != state || details[b].older != older ||
             found++ == expected)
-            return "the list of fences holds a block that does not belong there";
-        if (older && pool->details[older].fence > pool->details[b].fence)
-            return "the list of fences does not rise";
+            return "a list of pending, deferred or bare blocks holds one that does not belong "
+                   "there";
+        if (older && details[older].fence > details[b].fence)
+            return "a list of pending, deferred or bare blocks does not rise";
     }
-    bfc_fence oldest = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
-    if (pool->newest != older || pool->oldest_fence != oldest)
-        return "the ends of the list of fences are wrong";
-    return found == expected ? NULL : "a pending block is not in the list of fences";
-}
-
-static const char *check_deferred(const struct bfc_pool *pool, uint64_t expected) {
-    uint64_t found = 0, later = pool->deferred_arrivals + 1;
-    for (block_index b = pool->deferred; b;
-         later = pool->details[b].arrivals, b = pool->details[b].newer)
-        if (block_state(&pool->blocks[b]) != BLOCK_DEFERRED || pool->details[b].arrivals >= later ||
-            found++ == expected)
-            return "the list of deferred holds a block that does not belong there";
-    return found == expected ? NULL : "a deferred block is not in its list";
+    return found == expected && list->newest == older
+               ? NULL
+               : "a pending, deferred or bare block is not in its list";
 }
 
 static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
@@ -310,6 +265,9 @@ static const char *check_counters(const struct tally *t) {
         return "the counters differ from the blocks";
     if (stats->in_use + stats->ready + stats->pending + stats->deferred != stats->reserved)
         return "in use + ready + pending + deferred differs from reserved";
+    block_index oldest = t->pool->pending_list.oldest;
+    if (t->pool->oldest_fence != (oldest ? t->pool->details[oldest].fence : UINT64_MAX))
+        return "the oldest fence is not that of the first pending block";
     if (stats->hits + stats->misses != stats->allocations ||
         stats->allocations - stats->frees != stats->blocks)
         return "the counts of allocations and frees do not agree";
@@ -318,25 +276,34 @@ static const char *check_counters(const struct tally *t) {
 
 static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
-    address_index_visit(&pool->index, pool->blocks, check_region, &t);
+    bfc_addr start = 0;
+    for (node_index a; (a = address_index_from(&pool->index, start));) {
+        const struct index_node *node = &pool->index.nodes[a];
+        if (!check_region(&t, node))
+            break;
+        start = node->key + pool->regions[node->region].size;
+    }
     const char *fault = t.fault;
     if (!fault && (t.nodes != pool->index.count || t.shared != pool->shared_regions))
         fault = "the nodes of the index or the shared regions are not as many as they should be";
     if (!fault && (t.apart != pool->apart_regions || (t.apart && pool->rules.plain_most)))
         fault = "the regions that are set apart are not as many as they should be";
     uint64_t ready = t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small - t.ready_whole;
-    uint64_t records = t.bare_blocks + t.regions;
-    for (int state = 0; state <= BLOCK_AWAITED; state++)
+    uint64_t records = t.regions;
+    for (int state = 0; state <= BLOCK_BARE; state++)
         records += t.blocks[state];
-    bool faulty = fault || (fault = check_bins(pool, &pool->ready, BLOCK_READY, ready)) ||
-                  (fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small)) ||
-                  (fault = check_bins(pool, &pool->whole, BLOCK_READY, t.ready_whole)) ||
-                  (fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart)) ||
-                  (fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending)) ||
-                  (fault = check_fences(pool, t.blocks[BLOCK_PENDING])) ||
-                  (fault = check_deferred(pool, t.blocks[BLOCK_DEFERRED])) ||
-                  (fault = check_records(pool, records)) ||
-                  (pool->paging && (fault = check_table(&t)));
+    bool faulty =
+        fault || (fault = check_bins(pool, &pool->ready, BLOCK_READY, ready)) ||
+        (fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small)) ||
+        (fault = check_bins(pool, &pool->whole, BLOCK_READY, t.ready_whole)) ||
+        (fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart)) ||
+        (fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending)) ||
+        (fault = check_bins(pool, &pool->bare, BLOCK_BARE, t.blocks[BLOCK_BARE])) ||
+        (fault = check_list(pool, &pool->bare_list, BLOCK_BARE, t.blocks[BLOCK_BARE])) ||
+        (fault = check_list(pool, &pool->pending_list, BLOCK_PENDING, t.blocks[BLOCK_PENDING])) ||
+        (fault =
+             check_list(pool, &pool->deferred_list, BLOCK_DEFERRED, t.blocks[BLOCK_DEFERRED])) ||
+        (fault = check_records(pool, records)) || (pool->paging && (fault = check_table(&t)));
     return faulty ? fault : check_counters(&t);
 }
 

@@ -37,19 +37,18 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
 
 static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
     if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
-        !address_index_open(&pool->index, most_blocks) ||
-        !host_array_reserve(&pool->region_memory, (most_blocks + 1) * sizeof(struct region)) ||
-        !host_array_commit(&pool->region_memory, sizeof(struct region)))
+        !address_index_open(&pool->index, most_blocks))
         return false;
-    pool->regions = (struct region *)(void *)pool->region_memory.base;
+    uint64_t region = sizeof(struct region);
+    pool->regions = host_array_open(&pool->region_memory, (most_blocks + 1) * region, region);
     pool->region_high = 1;
-    return true;
+    return pool->regions;
 }
 
 static void close_paging(struct bfc_pool *pool) {
     if (!pool->paging)
         return;
-    page_table_close(&pool->paging->table);
+    page_array_close(&pool->paging->table.pages);
     page_array_close(&pool->paging->on_hand);
     free(pool->paging);
     pool->paging = NULL;
@@ -63,7 +62,7 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
         return false;
     pool->paging->calls = *calls;
     pool->paging->step_most = UINT64_MAX;
-    bool opened = page_table_open(&pool->paging->table, MOST_PAGES) &&
+    bool opened = page_array_open(&pool->paging->table.pages, MOST_PAGES) &&
                   page_array_open(&pool->paging->on_hand, MOST_PAGES);
     pool->paging->table.granule = pool->paging->calls.granule;
     pool->paging->table.large_above = page_growth_most(pool, 0);
@@ -109,6 +108,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     struct bins *all[] = {&made->ready, &made->apart, &made->whole, &made->small, &made->pending};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         bins_open(all[i], made->rules.exact);
+    made->bare.is_sorted = true;
     made->step = first_step(made);
     made->next_id = 1;
     made->oldest_fence = UINT64_MAX;
@@ -133,7 +133,8 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
         return;
     if (pool->paging && release)
         perform_end(pool);
-    regions_forget(pool, release);
+    if (release)
+        regions_end(pool);
     close_records(pool);
     pthread_mutex_destroy(&pool->growth_lock);
     free(pool);

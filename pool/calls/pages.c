@@ -2,7 +2,7 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/surgery.h"
 #include "pool/paging/victims.h"
 
 /* Returns the bytes of regions that came from the upstream's `reserve`. */
@@ -14,7 +14,7 @@ static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
 }
 
 static void add_up(const struct page_table *table, struct bfc_page_stats *stats) {
-    for (uint32_t i = 0; i < table->count; i++) {
+    for (uint32_t i = 0; i < table->pages.count; i++) {
         const struct page *page = page_table_at(table, i);
         stats->pinned += page->pins ? page->bytes : 0;
         stats->lost += page->lost ? page->bytes : 0;
@@ -31,7 +31,7 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     uint64_t backed = pool->stats->reserved - bytes_in_regions(pool);
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
                                      .bare = paging->addresses - backed,
-                                     .pages = paging->table.count,
+                                     .pages = paging->table.pages.count,
                                      .ready = victims_ready(pool),
                                      .created = paging->created,
                                      .moved = paging->moved,
@@ -53,7 +53,7 @@ struct range {
 static struct range find_range(const struct page_table *table, bfc_addr start, uint64_t bytes) {
     bfc_addr end = bfc_add_saturating(start, bytes), reached = start;
     struct range range = {.first = page_table_find(table, start), .whole = true};
-    for (range.end = range.first; range.end < table->count; range.end++) {
+    for (range.end = range.first; range.end < table->pages.count; range.end++) {
         const struct page *page = page_table_at(table, range.end);
         if (page->start >= end)
             break;
@@ -93,21 +93,18 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
                               void *context) {
     if (!pool->paging || !bytes)
         return 0;
-    uint64_t visited = 0;
-    bfc_addr end = bfc_add_saturating(start, bytes);
     bool goes_on = true;
     pool_enter(pool);
     const struct page_table *table = &pool->paging->table;
-    for (uint32_t i = page_table_find(table, start); goes_on && i < table->count; i++) {
+    struct range range = find_range(table, start, bytes);
+    uint32_t i = range.first;
+    for (; goes_on && i < range.end; i++) {
         const struct page *page = page_table_at(table, i);
-        if (page->start >= end)
-            break;
         goes_on = visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes,
                                                          page->pins, page->lost});
-        visited++;
     }
     pool_leave(pool);
-    return visited;
+    return i - range.first;
 }
 
 void bfc_pool_hold_pages(struct bfc_pool *pool) {

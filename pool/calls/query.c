@@ -1,6 +1,6 @@
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/region.h"
+#include "pool/blocks/surgery.h"
 #include "pool/pages.h"
 #include "pool/paging/victims.h"
 #include "pool/policy/growth.h"
@@ -62,7 +62,7 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
 /* Removes the pending blocks of a region from their bins, so that no allocation takes them before
  * their fences are complete. */
 static void bar_pending(struct bfc_pool *pool, const struct region *region) {
-    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+    for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer)
         if (region_of(pool, b) == region)
             bins_remove(&pool->pending, pool->blocks, b, false);
 }
@@ -107,7 +107,7 @@ static block_index largest_block(const struct bfc_pool *pool) {
     block_index largest = 0;
     for (int i = 0; i < 4; i++)
         largest = larger_of(pool, largest, largest_in(pool, all[i]));
-    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+    for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer)
         largest = larger_of(pool, largest, b);
     return largest;
 }
@@ -125,38 +125,12 @@ static uint64_t largest_room(const struct bfc_pool *pool) {
     return bfc_subtract_saturating(b ? block_size(&pool->blocks[b]) : 0, lead);
 }
 
-/* Returns the bytes of the blocks of one bin that have at least `bytes`. */
-static uint64_t enough_in_bin(const struct bfc_pool *pool, const struct bins *bins, unsigned bin,
-                              uint64_t bytes) {
-    const struct block *blocks = pool->blocks;
-    uint64_t sum = 0;
-    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
-        if (block_size(&blocks[b]) >= bytes)
-            sum += block_size(&blocks[b]);
-    return sum;
-}
-
-static uint64_t enough_in_order(const struct bfc_pool *pool, const struct bins *bins,
-                                uint64_t granules) {
-    const struct block *blocks = pool->blocks;
-    uint64_t sum = 0;
-    for (int zone = 0; zone < ZONE_COUNT; zone++)
-        for (block_index b = sorted_find(bins->root, blocks, (enum block_zone)zone, granules); b;
-             b = sorted_next(bins->root, blocks, b))
-            sum += block_size(&blocks[b]);
-    return sum;
-}
-
 /* Returns the bytes of all blocks in `bins` that have at least `bytes`. */
 static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins, uint64_t bytes) {
     uint64_t granules = bytes / BFC_GRANULE + (bytes % BFC_GRANULE != 0), sum = 0;
-    if (granules > UINT32_MAX)
-        return 0;
-    if (bins->is_sorted)
-        return enough_in_order(pool, bins, granules);
-    for (unsigned bin = bins_next(bins, bin_of(granules)); bin < BIN_COUNT;
-         bin = bins_next(bins, bin + 1))
-        sum += enough_in_bin(pool, bins, bin, bytes);
+    for (block_index b = 0;
+         granules <= UINT32_MAX && (b = bins_walk(bins, pool->blocks, b, granules));)
+        sum += block_size(&pool->blocks[b]);
     return sum;
 }
 
@@ -188,17 +162,11 @@ uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes) {
     return least;
 }
 
-/* Returns what the device gains when a region goes: one of at most half a page may share its page.
- */
-static uint64_t bytes_on_device(uint64_t size) {
-    return size <= POLICY_PAGE / 2 ? size : policy_round_to(size, POLICY_PAGE);
-}
-
 static void add_regions(const struct bfc_pool *pool, struct bfc_pool_room *room) {
     for (region_index r = 1; r < pool->region_high; r++)
         if (region_freed_block(pool, &pool->regions[r])) {
             room->reserved += pool->regions[r].size;
-            room->on_device += bytes_on_device(pool->regions[r].size);
+            room->on_device += growth_on_device(pool->regions[r].size);
         }
 }
 
@@ -222,30 +190,20 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
         bfc_pool_let_pages(pool);
 }
 
-struct visit {
-    struct bfc_pool *pool;
-    void (*visit)(void *context, const struct bfc_block_info *block);
-    void *context;
-};
-
-static bool visit_region(void *context, const struct index_node *head) {
-    struct visit *v = context;
-    const struct block *blocks = v->pool->blocks;
-    for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
-        struct bfc_block_info info;
-        describe_block(v->pool, b, &info);
-        if (!info.bare)
-            v->visit(v->context, &info);
-    }
-    return true;
-}
-
 void bfc_pool_visit(struct bfc_pool *pool,
                     void (*visit)(void *context, const struct bfc_block_info *block),
                     void *context) {
-    struct visit v = {.pool = pool, .visit = visit, .context = context};
+    struct bfc_block_info info = {.start = 0};
     pool_enter(pool);
-    address_index_visit(&pool->index, pool->blocks, visit_region, &v);
+    for (node_index a; (a = address_index_from(&pool->index, info.start));) {
+        for (block_index b = pool->blocks[pool->index.nodes[a].block].next; b;
+             b = pool->blocks[b].next) {
+            describe_block(pool, b, &info);
+            if (!info.bare)
+                visit(context, &info);
+        }
+        info.start += info.size;
+    }
     pool_leave(pool);
 }
 

@@ -1,8 +1,7 @@
 #include "pool/paging/grow.h"
 
-#include "pool/blocks/bare.h"
-#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
+#include "pool/blocks/region.h"
 #include "pool/paging/page_plan.h"
 #include "pool/paging/perform.h"
 #include "pool/paging/victims.h"
@@ -83,18 +82,13 @@ static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
-    switch (plan_make(pool, request, saving, &plan)) {
-    case PLAN_NEEDS_ADDRESSES:
+    enum bfc_status status = plan_make(pool, request, saving, &plan);
+    if (status == BFC_OUT_OF_MEMORY && plan.missing)
         return add_usual_addresses(pool, plan.missing, request_size(request));
-    case PLAN_EXCEEDS_LIMIT:
-        return BFC_OUT_OF_MEMORY;
-    case PLAN_NO_HOST_MEMORY:
-        return BFC_NO_HOST_MEMORY;
-    case PLAN_MADE:
-        *at = plan.at;
-        break;
-    }
-    enum bfc_status status = perform_plan(pool, &plan);
+    if (status != BFC_OK)
+        return status;
+    *at = plan.at;
+    status = perform_plan(pool, &plan);
     page_growth_moved(pool, status == BFC_OK ? plan.moving : 0);
     return status;
 }
@@ -161,37 +155,14 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     while (status == BFC_OK && pool->regions[r].bare) {
         const struct block *bare = &pool->blocks[first_bare(pool, r)];
         struct page_plan plan;
-        enum plan_result made = plan_for(pool, block_start(bare), block_size(bare), &plan);
-        if (made != PLAN_MADE)
-            return made == PLAN_NO_HOST_MEMORY ? BFC_NO_HOST_MEMORY : BFC_OUT_OF_MEMORY;
-        status = perform_plan(pool, &plan);
+        status = plan_for(pool, block_start(bare), block_size(bare), &plan);
+        if (status == BFC_OK)
+            status = perform_plan(pool, &plan);
     }
     return status;
 }
 
 /* ---- giving back ---- */
-
-static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
-    pages_lock_growth(pool);
-    uint64_t released = perform_recover(pool), wanted = bfc_subtract_saturating(bytes, released);
-    uint64_t chosen =
-        anywhere ? victims_choose_anywhere(pool, wanted) : victims_choose(pool, wanted, NULL);
-    if (chosen && victims_take(pool))
-        released += perform_release(pool);
-    pthread_mutex_unlock(&pool->growth_lock);
-    return released;
-}
-
-uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t released = trim_pages(pool, bytes, false);
-    if (released < bytes && pool->apart_regions)
-        released += trim_pages(pool, bytes - released, true);
-    return released;
-}
-
-uint64_t pages_trim_unplanned(struct bfc_pool *pool, uint64_t bytes) {
-    return trim_pages(pool, bytes, false);
-}
 
 /* Removes from on_hand the pages that have not been ready for idle_ns, and notes when it first saw
  * them. */
@@ -214,11 +185,25 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     pages_lock_growth(pool);
     uint64_t released = perform_recover(pool);
-    if (victims_choose_anywhere(pool, UINT64_MAX)) {
-        keep_overdue(pool, idle_ns, now);
-        if (pool->paging->on_hand.count && victims_take(pool))
-            released += perform_release(pool);
-    }
+    victims_choose(pool, UINT64_MAX, NULL, true);
+    keep_overdue(pool, idle_ns, now);
+    released += perform_release(pool);
     pthread_mutex_unlock(&pool->growth_lock);
+    return released;
+}
+
+static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
+    pages_lock_growth(pool);
+    uint64_t released = perform_recover(pool);
+    victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);
+    released += perform_release(pool);
+    pthread_mutex_unlock(&pool->growth_lock);
+    return released;
+}
+
+uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
+    uint64_t released = trim_pages(pool, bytes, false);
+    if (anywhere && released < bytes && pool->apart_regions)
+        released += trim_pages(pool, bytes - released, true);
     return released;
 }

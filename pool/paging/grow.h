@@ -31,13 +31,25 @@ enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_
 enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
 
 /* Gives ready pages back until `bytes` went, or there are none; returns how many bytes went. Pages
- * of regions that are set apart go last. */
-uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes);
-
-/* As pages_trim, but pages of regions that are set apart stay. */
-uint64_t pages_trim_unplanned(struct bfc_pool *pool, uint64_t bytes);
+ * of regions that are set apart go last, and only with `anywhere`. */
+uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere);
 
 /* Gives back the pages that each call in the last idle_ns found ready. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);
+
+/* ---- remake.c ---- */
+
+/* A small block in a large page would keep the page from moving as long as the block lives. So
+ * before a block is handed out in much larger pages, these go back to the device, and small ones
+ * are made in their place. Pages only get smaller by that, so none is remade more than a few times.
+ */
+
+/*
+ * Remakes pages that are too large for the request in the free block that the request would get.
+ * Called while rules.watched is not 0, under the lock, which is dropped meanwhile. False: pages
+ * have to be remade, but the request is BFC_ALLOCATE_HIT_ONLY. Where the device refuses the new
+ * pages the addresses become bare, and rules.watched becomes 0.
+ */
+bool remake_before(struct bfc_pool *pool, const struct request *request);
 
 #endif

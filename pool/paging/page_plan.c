@@ -44,44 +44,24 @@ static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* The next three functions return a place in a bare block, by what its neighbours are. */
-static struct place extend_up(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+/* Returns the place in a bare block that extends the ready block before it, or the one after it, or
+ * joins both across all of it. */
+static struct place place_in(const struct bfc_pool *pool, block_index bare, uint64_t granules,
+                             bool up, bool down) {
     const struct block *at = &pool->blocks[bare];
-    uint64_t size = granules << BFC_GRANULE_BITS;
-    uint64_t before = usable_before(pool, at->previous, granules);
-    uint64_t lacking = lacking_next_to(pool, before, size);
-    return (struct place){.at = block_start(at),
-                          .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
-                          .space = block_size(at),
-                          .rest = before + lacking - size,
-                          .keep = {before ? at->previous : 0}};
-}
-
-static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
-    const struct block *at = &pool->blocks[bare];
-    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
-    uint64_t lacking = lacking_next_to(pool, after, size);
-    if (!after || lacking > block_size(at))
+    uint64_t size = granules << BFC_GRANULE_BITS, space = block_size(at);
+    uint64_t before = up ? usable_before(pool, at->previous, granules) : 0;
+    uint64_t after = down ? ready_size(pool, at->next) : 0;
+    bool joins = up && down;
+    uint64_t lacking = joins ? space : lacking_next_to(pool, before + after, size);
+    if ((down && !after) || (joins && !before) || lacking > space ||
+        before + lacking + after < size)
         return (struct place){.lacking = UINT64_MAX};
-    return (struct place){.at = block_end(at) - lacking,
+    return (struct place){.at = up ? block_start(at) : block_end(at) - lacking,
                           .lacking = lacking,
-                          .space = lacking,
-                          .rest = after + lacking - size,
-                          .keep = {0, at->next}};
-}
-
-static struct place join_neighbours(const struct bfc_pool *pool, block_index bare,
-                                    uint64_t granules) {
-    const struct block *at = &pool->blocks[bare];
-    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
-    uint64_t before = usable_before(pool, at->previous, granules);
-    if (!before || !after || before + block_size(at) + after < size)
-        return (struct place){.lacking = UINT64_MAX};
-    return (struct place){.at = block_start(at),
-                          .lacking = block_size(at),
-                          .space = block_size(at),
-                          .rest = before + block_size(at) + after - size,
-                          .keep = {at->previous, at->next}};
+                          .space = up ? space : lacking,
+                          .rest = before + lacking + after - size,
+                          .keep = {before ? at->previous : 0, after ? at->next : 0}};
 }
 
 /* Fewer lacking bytes are better, then a smaller rest, then the lower address. */
@@ -98,20 +78,21 @@ static bool is_open(const struct bfc_pool *pool, block_index bare) {
     if (block_is_apart(at) || !pool->paging->lost)
         return !block_is_apart(at);
     uint32_t first = page_table_find(table, block_start(at));
-    return first == table->count || page_table_at(table, first)->start >= block_end(at);
+    return first == table->pages.count || page_table_at(table, first)->start >= block_end(at);
 }
 
 static void consider_places(const struct bfc_pool *pool, block_index bare, uint64_t granules,
                             struct place *best) {
-    struct place places[] = {extend_up(pool, bare, granules), extend_down(pool, bare, granules),
-                             join_neighbours(pool, bare, granules)};
+    struct place places[] = {place_in(pool, bare, granules, true, false),
+                             place_in(pool, bare, granules, false, true),
+                             place_in(pool, bare, granules, true, true)};
     for (unsigned i = 0; i < 3; i++)
         if (is_better(&places[i], best))
             *best = places[i];
 }
 
 static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone) {
-    block_index root = pool->paging->bare_sorted;
+    block_index root = pool->bare.root;
     block_index b = sorted_largest(root, pool->blocks, zone);
     while (b && !is_open(pool, b))
         b = sorted_previous(root, pool->blocks, b);
@@ -126,7 +107,7 @@ static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     block_index first = find_widest(pool, zone);
     if (first)
         consider_places(pool, first, granules, &best);
-    block_index b = pool->paging->bare;
+    block_index b = pool->bare_list.newest;
     for (unsigned looks = 0; b && looks < MOST_LOOKS; looks++, b = pool->details[b].older)
         if (block_zone(&pool->blocks[b]) == zone && is_open(pool, b))
             consider_places(pool, b, granules, &best);
@@ -135,25 +116,20 @@ static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
 
 static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
     block_index b = find_widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
-    return b ? extend_up(pool, b, granules) : (struct place){.lacking = UINT64_MAX};
-}
-
-static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t taken = pool->stats->reserved + pool->paging->moving + pool->releasing;
-    uint64_t room = bfc_subtract_saturating(pool->config.limit, taken);
-    return room & ~(pool->paging->calls.granule - 1);
+    return b ? place_in(pool, b, granules, true, false) : (struct place){.lacking = UINT64_MAX};
 }
 
 /* Chooses the pages for this place: on_hand has those to be moved, and `plan` the sizes. False: the
  * place has too few addresses. */
-static bool supply_pages(struct bfc_pool *pool, const struct place *place, uint64_t room,
-                         struct page_plan *plan) {
-    *plan = (struct page_plan){.at = place->at, .missing = place->lacking};
+static bool supply_pages(struct bfc_pool *pool, const struct request *request,
+                         const struct place *place, uint64_t room, struct page_plan *plan) {
+    *plan =
+        (struct page_plan){.at = place->at, .missing = round_to_pages(pool, request_size(request))};
     if (place->lacking == UINT64_MAX)
         return false;
     pool->paging->on_hand.count = 0;
     if (place->lacking > room)
-        plan->moving = victims_choose(pool, place->lacking - room, place->keep);
+        plan->moving = victims_choose(pool, place->lacking - room, place->keep, false);
     plan->making = bfc_subtract_saturating(place->lacking, plan->moving);
     plan->missing = plan->moving + plan->making;
     return plan->missing <= place->space;
@@ -168,47 +144,41 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
     plan->making += bfc_min(page_growth_step(pool), most);
 }
 
-static enum plan_result addresses_for(const struct bfc_pool *pool, const struct request *request,
-                                      struct page_plan *plan) {
-    if (plan->missing == UINT64_MAX)
-        plan->missing = round_to_pages(pool, request_size(request));
-    return PLAN_NEEDS_ADDRESSES;
-}
-
 /* Decides on a place and the pages for it, with at most `most` bytes of new pages where that is
  * possible. False: no place has enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {
     struct place best = best_place(pool, request->granules);
     *place = best;
-    bool enough = supply_pages(pool, place, room, plan);
+    bool enough = supply_pages(pool, request, place, room, plan);
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
     /* The best place keeps the pages of its ready neighbours; elsewhere these could move, too. */
     *place = widest_place(pool, request->granules);
-    enough = supply_pages(pool, place, room, plan);
+    enough = supply_pages(pool, request, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
         return enough;
     *place = best;
-    return supply_pages(pool, place, room, plan);
+    return supply_pages(pool, request, place, room, plan);
 }
 
-static enum plan_result take_victims(struct bfc_pool *pool) {
-    bool noted =
-        page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && victims_take(pool);
-    return noted ? PLAN_MADE : PLAN_NO_HOST_MEMORY;
+static enum bfc_status take_victims(struct bfc_pool *pool) {
+    bool noted = page_array_prepare(&pool->paging->table.pages, pool->paging->on_hand.count) &&
+                 victims_take(pool);
+    return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
-                           struct page_plan *plan) {
+enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
+                          struct page_plan *plan) {
     struct place place;
-    uint64_t limit = room_below_limit(pool);
+    uint64_t limit = room_below_limit(pool) & ~(pool->paging->calls.granule - 1);
     uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
     if (!decide_place(pool, request, room, saving ? 0 : limit, &place, plan))
-        return addresses_for(pool, request, plan);
+        return BFC_OUT_OF_MEMORY;
+    plan->missing = 0;
     if (plan->making > limit)
-        return PLAN_EXCEEDS_LIMIT;
+        return BFC_OUT_OF_MEMORY;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
     return take_victims(pool);
@@ -227,18 +197,18 @@ static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     return bytes;
 }
 
-enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
-                          struct page_plan *plan) {
-    victims_choose(pool, bytes, NULL);
+enum bfc_status plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
+                         struct page_plan *plan) {
+    victims_choose(pool, bytes, NULL, false);
     *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
     plan->moving = keep_within(&pool->paging->on_hand, bytes);
     plan->making = bytes - plan->moving;
-    return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_victims(pool);
+    return plan->making > room_below_limit(pool) ? BFC_OUT_OF_MEMORY : take_victims(pool);
 }
 
-enum plan_result plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
-                          struct page_plan *plan) {
+enum bfc_status plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
+                         struct page_plan *plan) {
     *plan = (struct page_plan){.at = at, .making = bytes, .page = page};
     pool->paging->on_hand.count = 0;
-    return bytes > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : PLAN_MADE;
+    return bytes > room_below_limit(pool) ? BFC_OUT_OF_MEMORY : BFC_OK;
 }

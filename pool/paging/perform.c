@@ -7,8 +7,8 @@
 #include "pool/paging/perform.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"
+#include "pool/blocks/region.h"
 #include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 
@@ -42,7 +42,7 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
     struct paging *paging = pool->paging;
     struct page page = {.bytes = bytes};
     if (!page_array_prepare(&paging->on_hand, 1) ||
-        !page_table_prepare(&paging->table, (uint64_t)paging->on_hand.count + 1))
+        !page_array_prepare(&paging->table.pages, (uint64_t)paging->on_hand.count + 1))
         return BFC_FAILED;
     paging->made_calls++;
     enum bfc_reserve_result result =
@@ -110,11 +110,6 @@ static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     return i;
 }
 
-static bool allow_range(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    pool->paging->made_calls++;
-    return pool->paging->calls.allow(context_of(pool), start, bytes);
-}
-
 /* After a refused call: unmaps the new addresses, and gives back all pages that are not mapped. */
 static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
     const struct page *all = pool->paging->on_hand.all;
@@ -124,12 +119,14 @@ static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, st
 }
 
 static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, struct outcome *o) {
+    struct paging *paging = pool->paging;
     uint32_t mapped = 0;
     o->unmapped = unmap_runs(pool, o->planned);
-    if (o->unmapped == o->planned) {
+    if (o->unmapped == o->planned)
         mapped = map_pages(pool, plan->at);
-        o->done = mapped == pool->paging->on_hand.count &&
-                  allow_range(pool, plan->at, plan->moving + plan->making);
+    if (o->unmapped == o->planned && mapped == paging->on_hand.count) {
+        paging->made_calls++;
+        o->done = paging->calls.allow(context_of(pool), plan->at, plan->moving + plan->making);
     }
     if (!o->done)
         undo_mapping(pool, plan->at, mapped, o);
@@ -215,6 +212,8 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
 uint64_t perform_release(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     struct outcome o = {.planned = paging->on_hand.count};
+    if (!o.planned || !victims_take(pool))
+        return 0;
     pool_leave(pool);
     o.unmapped = unmap_runs(pool, o.planned);
     release_from(pool, 0, &o);
@@ -265,25 +264,16 @@ uint64_t perform_recover(struct bfc_pool *pool) {
     return released;
 }
 
-/* Returns the end of the run of adjacent pages that begins at `from`. */
-static uint32_t run_in_table(const struct page_table *table, uint32_t from) {
-    uint32_t end = from + 1;
-    while (end < table->count &&
-           page_table_at(table, end)->start == page_end(page_table_at(table, end - 1)))
-        end++;
-    return end;
-}
-
 void perform_end(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
+    const struct page_array *pages = &paging->table.pages;
     paging->on_hand.count = 0;
-    for (uint32_t i = 0, end; i < paging->table.count; i = end) {
-        end = run_in_table(&paging->table, i);
-        bfc_addr start = page_table_at(&paging->table, i)->start;
-        bool went =
-            unmap_range(pool, start, page_end(page_table_at(&paging->table, end - 1)) - start);
+    for (uint32_t i = 0, end; i < pages->count; i = end) {
+        end = victims_run(pages, i, pages->count);
+        bfc_addr start = pages->all[i].start;
+        bool went = unmap_range(pool, start, page_end(&pages->all[end - 1]) - start);
         for (; went && i < end; i++)
-            release_page(pool, page_table_at(&paging->table, i));
+            release_page(pool, &pages->all[i]);
     }
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].paged)

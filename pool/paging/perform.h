@@ -12,8 +12,8 @@
  */
 enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan);
 
-/* Gives the pages of on_hand, which victims_take has taken, back to the device; drops the lock
- * meanwhile. Pages that cannot be unmapped stay in use. Returns how many bytes went. */
+/* Gives the ready pages of on_hand back to the device; drops the lock meanwhile. Pages that cannot
+ * be unmapped stay in use. Returns how many bytes went. */
 uint64_t perform_release(struct bfc_pool *pool);
 
 /* Tries again to unmap the lost pages and give them back; drops the lock meanwhile. Returns how

@@ -1,4 +1,3 @@
-#include "pool/paging/remake.h"
 
 #include "pool/blocks/paging.h"
 #include "pool/paging/grow.h"
@@ -31,11 +30,11 @@ static bool find_span(struct bfc_pool *pool, const struct request *request, stru
     bfc_addr end = block_start(at) + request_size(request) +
                    (block_lead(pool, b, request->granules) << BFC_GRANULE_BITS);
     uint32_t i = page_table_find(table, block_start(at));
-    while (i < table->count && page_table_at(table, i)->start < end &&
+    while (i < table->pages.count && page_table_at(table, i)->start < end &&
            !is_too_large(page_table_at(table, i), at, most))
         i++;
     span->first = i;
-    while (i < table->count && page_table_at(table, i)->start < end &&
+    while (i < table->pages.count && page_table_at(table, i)->start < end &&
            is_too_large(page_table_at(table, i), at, most))
         i++;
     span->end = i;
@@ -49,7 +48,7 @@ static bool take_span(struct bfc_pool *pool, struct span span) {
         return false;
     for (uint32_t i = span.first; i < span.end; i++)
         page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
-    return victims_take(pool);
+    return true;
 }
 
 static bool remake_span(struct bfc_pool *pool, struct span span, uint64_t page) {
@@ -58,8 +57,7 @@ static bool remake_span(struct bfc_pool *pool, struct span span, uint64_t page) 
     uint64_t bytes = page_end(page_table_at(table, span.end - 1)) - at;
     struct page_plan plan;
     return take_span(pool, span) && perform_release(pool) == bytes &&
-           plan_new(pool, at, bytes, page, &plan) == PLAN_MADE &&
-           perform_plan(pool, &plan) == BFC_OK;
+           plan_new(pool, at, bytes, page, &plan) == BFC_OK && perform_plan(pool, &plan) == BFC_OK;
 }
 
 static bool may_remake(const struct bfc_pool *pool) {

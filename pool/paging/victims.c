@@ -1,7 +1,7 @@
 #include "pool/paging/victims.h"
 
-#include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"
+#include "pool/blocks/region.h"
 
 struct choice {
     const struct bfc_pool *pool;
@@ -13,7 +13,7 @@ struct choice {
 /* Returns the bytes of pages wholly within a range that are neither pinned nor lost. */
 static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
     uint64_t bytes = 0;
-    for (uint32_t i = page_table_find(table, start); i < table->count; i++) {
+    for (uint32_t i = page_table_find(table, start); i < table->pages.count; i++) {
         const struct page *page = page_table_at(table, i);
         if (page_end(page) > end)
             break;
@@ -60,21 +60,12 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-static void choose_by_bins(struct choice *c, const struct bins *bins) {
-    unsigned least = bin_of(c->pool->paging->calls.granule >> BFC_GRANULE_BITS);
-    for (unsigned bin = BIN_COUNT; bin-- > least && c->bytes < c->wanted;)
-        for (block_index b = (block_index)bins->heads[bin]; b && c->bytes < c->wanted;
-             b = c->pool->blocks[b].after)
-            if (!is_kept(c, b))
-                choose_from(c, b);
-}
-
-/* The treap is walked upwards, so the pages of the smallest blocks are taken first. */
-static void choose_by_order(struct choice *c, block_index root, enum block_zone zone) {
-    const struct bfc_pool *pool = c->pool;
-    uint64_t least = pool->paging->calls.granule >> BFC_GRANULE_BITS;
-    for (block_index b = sorted_find(root, pool->blocks, zone, least); b && c->bytes < c->wanted;
-         b = sorted_next(root, pool->blocks, b))
+/* Where blocks are sorted, the pages of the smallest are taken first. */
+static void choose_in(struct choice *c, const struct bins *bins) {
+    const struct block *blocks = c->pool->blocks;
+    uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
+    block_index b = 0;
+    while (c->bytes < c->wanted && (b = bins_walk(bins, blocks, b, least)))
         if (!is_kept(c, b))
             choose_from(c, b);
 }
@@ -92,14 +83,6 @@ static void drop_superfluous(struct choice *c) {
     on_hand->count = kept;
 }
 
-static void choose_in(struct choice *c, const struct bins *bins) {
-    if (bins->is_sorted)
-        for (int zone = 0; zone < ZONE_COUNT; zone++)
-            choose_by_order(c, bins->root, (enum block_zone)zone);
-    else
-        choose_by_bins(c, bins);
-}
-
 static void choose_in_all(struct choice *c, bool anywhere) {
     choose_in(c, &c->pool->ready);
     choose_in(c, &c->pool->small);
@@ -107,25 +90,17 @@ static void choose_in_all(struct choice *c, bool anywhere) {
         choose_in(c, &c->pool->apart);
 }
 
-static uint64_t choose_victims(struct choice *c, bool anywhere) {
-    struct paging *paging = c->pool->paging;
-    paging->on_hand.count = 0;
-    if (!page_array_prepare(&paging->on_hand, paging->table.count))
-        return 0;
-    choose_in_all(c, anywhere);
-    if (c->bytes > c->wanted)
-        drop_superfluous(c);
-    return c->bytes;
-}
-
-uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
+uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2],
+                        bool anywhere) {
     struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
-    return choose_victims(&c, false);
-}
-
-uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
-    struct choice c = {.pool = pool, .wanted = wanted};
-    return choose_victims(&c, true);
+    struct paging *paging = pool->paging;
+    paging->on_hand.count = 0;
+    if (!page_array_prepare(&paging->on_hand, paging->table.pages.count))
+        return 0;
+    choose_in_all(&c, anywhere);
+    if (c.bytes > wanted)
+        drop_superfluous(&c);
+    return c.bytes;
 }
 
 uint64_t victims_ready(const struct bfc_pool *pool) {
@@ -177,9 +152,9 @@ static uint64_t to_come_around(const struct bfc_pool *pool, block_index b) {
 
 uint64_t victims_to_come(const struct bfc_pool *pool) {
     uint64_t bytes = 0;
-    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+    for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer)
         bytes += to_come_around(pool, b);
-    for (block_index b = pool->deferred; b; b = pool->details[b].newer)
+    for (block_index b = pool->deferred_list.oldest; b; b = pool->details[b].newer)
         bytes += to_come_around(pool, b);
     return bytes;
 }
@@ -201,9 +176,9 @@ bool victims_take(struct bfc_pool *pool) {
     return true;
 }
 
-uint32_t victims_run(const struct page_array *on_hand, uint32_t from, uint32_t count) {
+uint32_t victims_run(const struct page_array *pages, uint32_t from, uint32_t count) {
     uint32_t end = from + 1;
-    while (end < count && on_hand->all[end].start == page_end(&on_hand->all[end - 1]))
+    while (end < count && pages->all[end].start == page_end(&pages->all[end - 1]))
         end++;
     return end;
 }

@@ -9,15 +9,14 @@
 /*
  * Fills on_hand with ready pages that are not pinned, until they have `wanted` bytes or there are
  * no more: first those of the largest blocks, from their upper ends. No page is taken from the two
- * blocks `keep` (which may be NULL), nor from regions that are set apart. Returns the sum of the
- * pages, which may exceed `wanted`, but not by a whole page. O(free blocks + pages).
+ * blocks `keep` (which may be NULL); of regions that are set apart, pages are taken last, and only
+ * with `anywhere`. Returns the sum of the pages, which may exceed `wanted`, but not by a whole
+ * page. O(free blocks + pages).
  */
-uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]);
+uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2],
+                        bool anywhere);
 
-/* As victims_choose, without `keep`; takes pages of regions that are set apart last. */
-uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted);
-
-/* Returns the bytes of all pages that victims_choose_anywhere would find; leaves on_hand alone.
+/* Returns the bytes of all pages that victims_choose would find anywhere; leaves on_hand alone.
  * O(free blocks of a page or more), times a search for each unless all pages are one granule. */
 uint64_t victims_ready(const struct bfc_pool *pool);
 
@@ -30,6 +29,6 @@ uint64_t victims_to_come(const struct bfc_pool *pool);
 bool victims_take(struct bfc_pool *pool);
 
 /* Returns the end, at most `count`, of the run of adjacent pages that begins at `from`. */
-uint32_t victims_run(const struct page_array *on_hand, uint32_t from, uint32_t count);
+uint32_t victims_run(const struct page_array *pages, uint32_t from, uint32_t count);
 
 #endif

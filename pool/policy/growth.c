@@ -39,14 +39,6 @@
 #define PYTORCH_MIDDLE (10 * MIB)
 #define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
 
-/* Returns the step of policy bfc, doubled until it holds a block of `size` or reaches its top. */
-static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t step = pool->step, top = bfc_min(RAMP_TOP, pool->config.growth_max);
-    while (step < size && step < top)
-        step *= 2;
-    return step;
-}
-
 static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     uint64_t reserved = pool->stats->reserved;
     uint64_t step = bfc_max(pool->step, reserved / STEP_PART);
@@ -58,9 +50,7 @@ static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
 
 static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
     uint64_t step = wanted_step(pool, size);
-    bool shares_page = step <= POLICY_PAGE / 2;
-    return shares_page || step == pool->config.growth_max ? step
-                                                          : policy_round_to(step, POLICY_PAGE);
+    return step == pool->config.growth_max ? step : growth_on_device(step);
 }
 
 /* Doubles the step, but not beyond LARGEST_BLOCK. A pool that is trimmed again and again takes
@@ -172,9 +162,12 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
+/* Doubles the step of policy bfc until it is larger than `size` or reaches its top, at least once.
+ */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
-    pool->step = raised_step(pool, size);
+    while (pool->step < size && pool->step < top)
+        pool->step *= 2;
     if (pool->step < top)
         pool->step *= 2;
 }

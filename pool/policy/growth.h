@@ -7,11 +7,17 @@
 #ifndef BFC_POOL_GROWTH_H
 #define BFC_POOL_GROWTH_H
 
-#include "pool/blocks/state.h"
+#include "pool/policy/policy.h"
 
 /* The driver takes memory from the device in pages of this size. A region above half a page ends at
  * a page's end, because nobody could use the rest of its last page. */
 #define POLICY_PAGE (2 * MIB)
+
+/* Returns what a region of so many bytes takes from the device: whole pages, unless it may share
+ * one. */
+static inline uint64_t growth_on_device(uint64_t bytes) {
+    return bytes <= POLICY_PAGE / 2 ? bytes : policy_round_to(bytes, POLICY_PAGE);
+}
 
 enum back_off {
     BACK_OFF_BY_HALVES, /* a step that the device refuses leaves the rest to its other users */

@@ -43,10 +43,6 @@ static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
 }
 
-static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
-    return round_down(pool, bfc_add_saturating(bytes, pool->paging->calls.granule - 1));
-}
-
 static bool preallocates_pages(const struct bfc_pool *pool) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated;
 }
@@ -71,7 +67,7 @@ static uint64_t wanted_step(const struct bfc_pool *pool) {
 }
 
 uint64_t page_growth_step(const struct bfc_pool *pool) {
-    return round_up(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
+    return round_to_pages(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
 }
 
 /* Returns by how much `reserved` may exceed `most`, which is the most that was ever requested. */

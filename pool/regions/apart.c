@@ -1,11 +1,10 @@
 /* Regions that are set apart: their ready blocks are in bins of their own, and their pending blocks
  * in no bin. */
-#include "pool/regions/apart.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/region.h"
+#include "pool/blocks/surgery.h"
 #include "pool/blocks/whole.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
@@ -15,28 +14,17 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* Puts free block b into the bins for it, or takes it out of them. */
-static void set_binned(struct bfc_pool *pool, block_index b, bool in) {
-    enum block_state state = block_state(&pool->blocks[b]);
-    struct bins *bins = NULL;
-    if (state == BLOCK_READY)
-        bins = ready_bins(pool, b, false);
-    else if (state == BLOCK_PENDING && is_reused_pending(pool, b))
-        bins = &pool->pending;
-    if (bins && in)
-        bins_insert(bins, pool->blocks, b, false);
-    else if (bins)
-        bins_remove(bins, pool->blocks, b, false);
-}
-
 static void set_apart(struct bfc_pool *pool, struct region *region, bool apart) {
     block_index first = pool->blocks[region->head].next;
     if (block_is_whole(&pool->blocks[first]))
         whole_open(pool, first);
     for (block_index b = first; b; b = pool->blocks[b].next) {
-        set_binned(pool, b, false);
-        block_set_apart(&pool->blocks[b], apart);
-        set_binned(pool, b, true);
+        struct bins *from = bins_of(pool, b), *to;
+        if (from)
+            bins_remove(from, pool->blocks, b, false);
+        block_set_bit(&pool->blocks[b], BLOCK_APART_BIT, apart);
+        if ((to = bins_of(pool, b)))
+            bins_insert(to, pool->blocks, b, false);
     }
     whole_put(pool, first);
     region->apart = apart;
@@ -47,7 +35,7 @@ static void set_apart(struct bfc_pool *pool, struct region *region, bool apart) 
 bool apart_end(struct bfc_pool *pool) {
     bool any = pool->apart_regions;
     for (region_index r = 1; pool->apart_regions && r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].apart)
+        if (pool->regions[r].apart)
             set_apart(pool, &pool->regions[r], false);
     return any;
 }
@@ -73,15 +61,15 @@ static bool take_in(struct bfc_pool *pool, const struct region *region,
 
 bool apart_take(struct bfc_pool *pool, const struct request *request) {
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].planned &&
-            take_in(pool, &pool->regions[r], request))
+        if (pool->regions[r].planned && take_in(pool, &pool->regions[r], request))
             return true;
     return false;
 }
 
 bool apart_spare(struct bfc_pool *pool, const struct request *request) {
     bool may = request->flags & BFC_ALLOCATE_APART;
-    block_index b = may && pool->apart_regions ? take_find_apart(pool, request->granules) : 0;
+    block_index b =
+        may && pool->apart_regions ? take_find_in(pool, &pool->apart, request->granules) : 0;
     return b && place_take_any(pool, b, start_in(pool, b, request), request) == PLACE_TAKEN;
 }
 
@@ -100,28 +88,24 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
  * take anyway, so that all of them are used and counted; but not if the limit has no room for the
  * last page. */
 static enum bfc_status add_whole(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
-    uint64_t whole = bytes <= POLICY_PAGE / 2 ? bytes : policy_round_to(bytes, POLICY_PAGE);
-    uint64_t room = bfc_subtract_saturating(pool->config.limit, pool->stats->reserved);
-    return regions_add_exactly(pool, whole <= room ? whole : bytes, start);
+    uint64_t whole = growth_on_device(bytes);
+    return regions_add_planned(pool, whole <= room_below_limit(pool) ? whole : bytes, start);
 }
 
 static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     enum bfc_status status = add_whole(pool, bytes, start);
-    if (status == BFC_OK) {
-        struct region *region = region_of(pool, find_holding(pool, *start));
-        region->planned = true;
-        set_apart(pool, region, true);
-    }
+    if (status == BFC_OK)
+        set_apart(pool, region_of(pool, find_holding(pool, *start)), true);
     return status;
 }
 
 /* Does the region hold a lost page? The addresses of such a page cannot get another one. */
 static bool has_lost(const struct bfc_pool *pool, const struct region *region) {
     const struct page_table *table = &pool->paging->table;
-    uint32_t i = pool->paging->lost ? page_table_find(table, region->start) : table->count;
-    while (i < table->count && !page_table_at(table, i)->lost)
+    uint32_t i = pool->paging->lost ? page_table_find(table, region->start) : table->pages.count;
+    while (i < table->pages.count && !page_table_at(table, i)->lost)
         i++;
-    return i < table->count && page_table_at(table, i)->start < region->start + region->size;
+    return i < table->pages.count && page_table_at(table, i)->start < region->start + region->size;
 }
 
 /* Finds a reservation of at least `bytes`, made for an earlier plan, some of whose addresses are
@@ -188,7 +172,7 @@ uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned) {
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     if (pages_may_go(pool, planned))
-        released = pages_trim_unplanned(pool, UINT64_MAX);
+        released = pages_trim(pool, UINT64_MAX, false);
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);

@@ -4,9 +4,8 @@
  * allocation needs room, large ones (idle_release_large); by the clock, those that stay idle for
  * long (bfc_pool_trim_idle).
  */
-#include "pool/regions/idle.h"
 
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
 #include "pool/regions/regions.h"
 
@@ -53,27 +52,16 @@ void idle_collect(struct bfc_pool *pool) {
     }
 }
 
-/* Returns the smallest idle region of at least `least` bytes, or 0. Among equals, the one with the
- * lowest address. */
-static region_index smallest_idle(const struct bfc_pool *pool, uint64_t least) {
-    const struct region *regions = pool->regions;
+/* Returns the largest or the smallest idle region of at least `least` bytes; 0: there is none.
+ * Among equals the address decides in the same way. */
+static region_index find_idle(const struct bfc_pool *pool, uint64_t least, bool largest) {
     region_index best = 0;
-    for (region_index r = 1; r < pool->region_high; r++)
-        if (regions[r].size >= least && is_idle(pool, r) &&
-            (!best || regions[r].size < regions[best].size ||
-             (regions[r].size == regions[best].size && regions[r].start < regions[best].start)))
+    for (region_index r = 1; r < pool->region_high; r++) {
+        const struct region *a = &pool->regions[r], *b = &pool->regions[best];
+        bool larger = a->size == b->size ? a->start > b->start : a->size > b->size;
+        if (a->size >= least && region_idle_block(pool, a) && (!best || larger == largest))
             best = r;
-    return best;
-}
-
-static region_index largest_idle_from(const struct bfc_pool *pool, uint64_t least) {
-    const struct region *regions = pool->regions;
-    region_index best = 0;
-    for (region_index r = 1; r < pool->region_high; r++)
-        if (regions[r].size >= least && is_idle(pool, r) &&
-            (!best || regions[r].size > regions[best].size ||
-             (regions[r].size == regions[best].size && regions[r].start > regions[best].start)))
-            best = r;
+    }
     return best;
 }
 
@@ -81,10 +69,10 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     uint64_t most = pool->config.max_split, key = size > most ? size : most, released = 0;
     if (most == UINT64_MAX)
         return false;
-    region_index r = smallest_idle(pool, key);
+    region_index r = find_idle(pool, key, false);
     if (r)
         return region_release(pool, r) != 0;
-    while (released < key && (r = largest_idle_from(pool, most))) {
+    while (released < key && (r = find_idle(pool, most, true))) {
         uint64_t went = region_release(pool, r);
         if (!went)
             break;
@@ -105,8 +93,7 @@ static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
 }
 
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
-    uint64_t released = 0,
-             now = pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
+    uint64_t released = 0, now = wait_clock(pool);
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     if (pool->paging)

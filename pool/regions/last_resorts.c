@@ -10,13 +10,10 @@
  *
  * The lock is dropped around every call of the upstream.
  */
-#include "pool/regions/last_resorts.h"
 
 #include <time.h>
 
-#include "pool/regions/idle.h"
 #include "pool/regions/regions.h"
-#include "pool/regions/wait_for_fences.h"
 #include "pool/search/take.h"
 
 /* Step 3 waits this long for an awaited block to become ready. The wait is bounded, because the
@@ -62,17 +59,6 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-static bool release_idle(struct bfc_pool *pool, const struct request *request,
-                         enum bfc_status *status) {
-    return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
-           regions_grow(pool, request, status);
-}
-
-static bool release_large(struct bfc_pool *pool, const struct request *request,
-                          enum bfc_status *status) {
-    return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
-}
-
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
     if (pool->awaited)
         wait_for_awaited_block(pool, 0);
@@ -100,8 +86,8 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     if (!pool->upstream.wait)
         return false;
-    if (pool->oldest) {
-        wait_until_complete(pool, pool->details[pool->newest].fence, UINT64_MAX);
+    if (pool->pending_list.oldest) {
+        wait_until_complete(pool, pool->details[pool->pending_list.newest].fence, UINT64_MAX);
         if (take_any(pool, request))
             return true;
     }
@@ -111,7 +97,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
 /* Waits for the oldest fences that free enough memory; before that, until the deferred blocks are
  * ready, if there are any. */
 static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
-    if (pool->deferred && pool->upstream.wait) {
+    if (pool->deferred_list.oldest && pool->upstream.wait) {
         wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
         if (take_any(pool, request))
             return true;
@@ -133,11 +119,13 @@ static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request
     case RUNG_RELEASE_EACH:
         return release_each(pool, request, status);
     case RUNG_RELEASE_LARGE:
-        return release_large(pool, request, status);
+        return idle_release_large(pool, request_size(request)) &&
+               regions_grow(pool, request, status);
     case RUNG_WAIT_ALL:
         return wait_for_all(pool, request, status);
     case RUNG_RELEASE_IDLE:
-        return release_idle(pool, request, status);
+        return releasing_can_help(pool, request_size(request)) &&
+               regions_release(pool, UINT64_MAX) && regions_grow(pool, request, status);
     case RUNG_RELEASE_ALL:
         return release_all(pool, request, status);
     case RUNG_END:

@@ -3,15 +3,14 @@
 #include "pool/regions/overflow.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
 
 /* If one region should have sufficed but its free memory lay in pieces, the next one is larger by
  * up to 1 / PIECES. */
 #define PIECES 8
 
-static bool is_planned(const struct bfc_pool *pool) {
+bool overflow_is_possible(const struct bfc_pool *pool) {
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].planned)
+        if (pool->regions[r].planned)
             return true;
     return false;
 }
@@ -29,7 +28,7 @@ bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].overflow) {
+        if (pool->regions[r].overflow) {
             gathered = gathered || pool->regions[r].size >= pool->overflow_wanted;
             ++*count;
         }
@@ -42,7 +41,7 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     unsigned count;
     uint64_t wanted = size;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].overflow)
+        if (pool->regions[r].overflow)
             wanted += bytes_in_use(pool, &pool->regions[r]);
     if (wanted <= pool->overflow_wanted && overflow_is_gathered(pool, &count))
         wanted = pool->overflow_wanted + bfc_min(size, ROUND_DOWN(pool->overflow_wanted / PIECES));
@@ -50,16 +49,11 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
 }
 
 uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
-    if (pool->config.growth != BFC_GROWTH_DOUBLE || !is_planned(pool))
+    if (pool->config.growth != BFC_GROWTH_DOUBLE || !overflow_is_possible(pool))
         return bytes;
     pool->overflow_wanted = bfc_max(pool->overflow_wanted, wanted_with(pool, size));
     if (pool->gather_overflow)
         bytes = pool->overflow_wanted;
     pool->gather_overflow = false;
     return bytes;
-}
-
-void overflow_note(struct bfc_pool *pool, bfc_addr start) {
-    struct region *region = region_of(pool, find_holding(pool, start));
-    region->overflow = !region->planned && is_planned(pool);
 }

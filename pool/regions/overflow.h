@@ -19,8 +19,7 @@ uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes);
  * time. Sets `*count` to the number of overflow regions. */
 bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count);
 
-/* Notes whether the region at `start`, which was just added, is an overflow region: one that was
- * added while there was a planned region. */
-void overflow_note(struct bfc_pool *pool, bfc_addr start);
+/* Is there a planned region? Others that are added then are overflow regions. */
+bool overflow_is_possible(const struct bfc_pool *pool);
 
 #endif

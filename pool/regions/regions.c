@@ -8,9 +8,8 @@
 #include "pool/regions/regions.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
+#include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
-#include "pool/blocks/settle_blocks.h"
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
@@ -30,11 +29,6 @@ static enum bfc_status add_region(struct bfc_pool *pool, const struct region *re
     stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
     surgery_make_free(pool, b, fence);
     return BFC_OK;
-}
-
-enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
-                           enum block_zone zone) {
-    return add_region(pool, &(struct region){.start = start, .size = size}, zone, BFC_NO_FENCE);
 }
 
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
@@ -64,7 +58,7 @@ static region_index largest_idle(const struct bfc_pool *pool) {
 
 static void detach_region(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
-    surgery_unbin(pool, region_idle_block(pool, region));
+    surgery_unlist(pool, region_idle_block(pool, region));
     pool->stats->ready -= region->size;
     pool->stats->reserved -= region->size;
     pool->taken_to_keep -= bfc_min(pool->taken_to_keep, region->size);
@@ -80,6 +74,7 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
  */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
+    gone.apart = false;
     enum block_zone zone = block_zone(&pool->blocks[pool->blocks[gone.head].next]);
     detach_region(pool, r);
     slots_settle(pool);
@@ -168,16 +163,11 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
     pool_leave(pool);
 }
 
-static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t limit = ROUND_DOWN(pool->config.limit);
-    uint64_t taken = pool->stats->reserved + pool->releasing;
-    return limit > taken ? limit - taken : 0;
-}
-
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
     uint64_t bytes; /* bytes that are asked for next */
     bool keeping;   /* the pool grows so that another region, which has room, stays whole */
+    bool planned;
     enum back_off back_off;
     bfc_addr start;
     uint64_t calls;
@@ -240,8 +230,12 @@ static bool plan_growth(struct bfc_pool *pool, const struct request *request,
 /* Adds the reserved region to the pool. If the host has no memory for its records, drops the lock
  * and gives the region back. */
 static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
-    enum bfc_status status =
-        region_add(pool, growth->start, growth->bytes, policy_zone(pool, growth->size));
+    const struct region region = {.start = growth->start,
+                                  .size = growth->bytes,
+                                  .planned = growth->planned,
+                                  .overflow = !growth->planned && overflow_is_possible(pool)};
+    enum block_zone zone = policy_zone(pool, growth->size);
+    enum bfc_status status = add_region(pool, &region, zone, BFC_NO_FENCE);
     if (status == BFC_OK)
         return BFC_OK;
     int error;
@@ -276,14 +270,12 @@ static enum bfc_status add_for(struct bfc_pool *pool, const struct request *requ
         return status;
     growth_reserved(pool, growth.size, growth.keeping ? growth.bytes : 0);
     *start = growth.start;
-    status = take_in(pool, &growth);
-    if (status == BFC_OK)
-        overflow_note(pool, growth.start);
-    return status;
+    return take_in(pool, &growth);
 }
 
-enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
-    struct growth growth = {.size = bytes, .bytes = bytes, .back_off = BACK_OFF_NONE};
+enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    struct growth growth = {
+        .size = bytes, .bytes = bytes, .planned = true, .back_off = BACK_OFF_NONE};
     if (!pool->upstream.reserve)
         return BFC_UPSTREAM_FAILED;
     if (bytes > room_below_limit(pool))
@@ -321,7 +313,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
 static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
                                enum bfc_status *status) {
     return grow_by_region(pool, request, status) ||
-           (*status == BFC_OUT_OF_MEMORY && pages_trim(pool, request_size(request)) &&
+           (*status == BFC_OUT_OF_MEMORY && pages_trim(pool, request_size(request), true) &&
             grow_by_region(pool, request, status));
 }
 
@@ -334,9 +326,9 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
            grow_without_pages(pool, request, status);
 }
 
-void regions_forget(struct bfc_pool *pool, bool release) {
+void regions_end(struct bfc_pool *pool) {
     int error;
-    for (region_index r = 1; release && r < pool->region_high; r++)
+    for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].size && !pool->regions[r].paged)
             pool->upstream.release(pool->upstream.context, pool->regions[r].start,
                                    pool->regions[r].size, &error);
@@ -346,7 +338,7 @@ uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     pool->wanted_elsewhere = true;
     settle_completed(pool, FENCES_ALL);
-    uint64_t released = pool->paging ? pages_trim(pool, bytes) : 0;
+    uint64_t released = pool->paging ? pages_trim(pool, bytes, true) : 0;
     if (released < bytes)
         released += regions_release(pool, bytes - released);
     pool_leave(pool);

@@ -17,13 +17,8 @@
  *
  * The lock is dropped around every call of the upstream.
  */
-#include "pool/regions/serve_miss.h"
 
-#include "pool/regions/apart.h"
-#include "pool/regions/idle.h"
-#include "pool/regions/last_resorts.h"
 #include "pool/regions/regions.h"
-#include "pool/regions/wait_for_fences.h"
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 

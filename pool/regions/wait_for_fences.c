@@ -1,8 +1,8 @@
 /* Waits for fences. The lock is dropped around every call of the upstream. */
-#include "pool/regions/wait_for_fences.h"
+#include "pool/regions/regions.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/surgery.h"
 #include "pool/search/runs.h"
 #include "pool/search/take.h"
 
@@ -10,7 +10,7 @@
 
 void wait_poll(struct bfc_pool *pool) {
     /* A poll may also give deferred blocks a fence, and make awaited blocks ready. */
-    if (!pool->oldest && !pool->deferred && !pool->awaited)
+    if (!pool->pending_list.oldest && !pool->deferred_list.oldest && !pool->awaited)
         return;
     pool_leave(pool);
     bfc_fence fence =

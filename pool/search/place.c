@@ -3,8 +3,7 @@
 #include "pool/search/place.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find_block.h"
-#include "pool/blocks/pending.h"
+#include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
 #include "pool/search/take.h"
 
@@ -49,39 +48,6 @@ static enum place_state state_until(const struct bfc_pool *pool, block_index b, 
     }
 }
 
-/* Returns the bins that hold ready or pending block b; NULL: b is in no bin. */
-static struct bins *bins_of(struct bfc_pool *pool, block_index b) {
-    if (block_state(&pool->blocks[b]) == BLOCK_READY)
-        return ready_bins(pool, b, false);
-    return is_reused_pending(pool, b) ? &pool->pending : NULL;
-}
-
-/* Cuts the first `granules` off free block b, which stays in its bins and lists. Returns a block
- * for the first part, which is in no bin or list. The caller must have called slots_prepare, so
- * that a record is vacant. */
-static block_index split_free(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    struct bins *bins = bins_of(pool, b);
-    if (bins)
-        bins_begin_resize(bins, pool->blocks, b, false);
-    block_index front = split_front(pool, b, granules);
-    if (bins)
-        bins_end_resize(bins, pool->blocks, b, false);
-    return front;
-}
-
-/* Makes the part of b before the address `at` a free block of its own, so that b starts there. */
-static void cut_before(struct bfc_pool *pool, block_index b, bfc_addr at) {
-    uint64_t lead = at - block_start(&pool->blocks[b]);
-    if (!lead)
-        return;
-    block_index front = split_free(pool, b, lead >> BFC_GRANULE_BITS);
-    struct bins *bins = bins_of(pool, front);
-    if (bins)
-        bins_insert(bins, pool->blocks, front, false);
-    if (block_state(&pool->blocks[front]) == BLOCK_PENDING)
-        fences_add(pool, front, pool->details[b].fence);
-}
-
 /* Removes the first granules of free block b, at most `most`, from all bins, lists and counts, and
  * returns their block. If b is pending, raises `*fence` to its fence. */
 static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t most,
@@ -91,10 +57,7 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
     if (pending)
         *fence = bfc_max(*fence, pool->details[b].fence);
     *(pending ? &pool->stats->pending : &pool->stats->ready) -= granules << BFC_GRANULE_BITS;
-    if (block_granules(&pool->blocks[b]) > granules)
-        return split_free(pool, b, granules);
-    surgery_unbin(pool, b);
-    return b;
+    return surgery_take_front(pool, b, granules);
 }
 
 /* Makes the request's range live. The range starts at `at`, in block b; all of it is free, and the
@@ -104,7 +67,9 @@ static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
     bfc_fence fence = BFC_NO_FENCE;
     if (block_is_whole(&pool->blocks[b]))
         whole_open(pool, b);
-    cut_before(pool, b, at);
+    uint64_t lead = at - block_start(&pool->blocks[b]);
+    if (lead)
+        surgery_cut_front(pool, bins_of(pool, b), b, lead >> BFC_GRANULE_BITS);
     block_index taken = take_front(pool, b, request->granules, &fence);
     while (block_granules(&pool->blocks[taken]) < request->granules) {
         uint64_t rest = request->granules - block_granules(&pool->blocks[taken]);

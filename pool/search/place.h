@@ -15,13 +15,14 @@
 /* How many neighbouring blocks a search looks at to get from a known block to an address. */
 #define PLACE_STEPS 16
 
+/* All but PLACE_PENDING are what bfc_pool_allocate_at returns. */
 enum place_state {
-    PLACE_TAKEN,
-    PLACE_BUSY,    /* a part of the range is live, deferred, awaited or bare */
-    PLACE_PENDING, /* a part of the range is pending, and the request may not take it */
-    PLACE_OUTSIDE, /* the range is not within one region */
-    PLACE_CROOKED, /* a large block may not start at that address */
-    PLACE_NO_HOST_MEMORY,
+    PLACE_TAKEN = BFC_OK,
+    PLACE_BUSY = BFC_OUT_OF_MEMORY,      /* a part is live, deferred, awaited or bare */
+    PLACE_OUTSIDE = BFC_UNKNOWN_POINTER, /* the range is not within one region */
+    PLACE_CROOKED = BFC_INVALID_POINTER, /* a large block may not start at that address */
+    PLACE_NO_HOST_MEMORY = BFC_NO_HOST_MEMORY,
+    PLACE_PENDING = 100, /* a part is pending, and the request may not take it */
 };
 
 /* Returns the block that holds `at`; 0: no region does. Tries the second hint, then searches, and

@@ -66,7 +66,7 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
                       bfc_fence *fence) {
     block_index found = 0;
     bfc_fence best = UINT64_MAX;
-    for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
+    for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer) {
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;

@@ -3,8 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "pool/blocks/pending.h"
-#include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/surgery.h"
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
@@ -20,36 +19,21 @@ void take_more_ids(struct bfc_pool *pool) {
     pool->last_id = pool->next_id + batch - 1;
 }
 
-static NOINLINE bool split_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
-                                const struct request *request) {
-    struct block *blocks = pool->blocks;
-    uint64_t granules = block_lead(pool, b, request->granules);
-    if (!granules)
-        return true;
-    bins_begin_resize(bins, blocks, b, false);
-    block_index lead = split_front(pool, b, granules);
-    bins_end_resize(bins, blocks, b, false);
-    if (!lead)
-        return false;
-    bins_insert(bins, blocks, lead, false);
-    if (block_state(&blocks[b]) == BLOCK_PENDING)
-        fences_add(pool, lead, pool->details[b].fence);
-    return true;
-}
-
 /* Cuts off the granules of b before the first address where the request's block may start; they
  * become a free block. False: the host has no memory for its record. */
 static inline bool cut_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
                             const struct request *request) {
-    return LIKELY(starts_well(&pool->blocks[b], request->granules)) ||
-           split_lead(pool, bins, b, request);
+    if (LIKELY(starts_well(&pool->blocks[b], request->granules)))
+        return true;
+    uint64_t granules = block_lead(pool, b, request->granules);
+    return !granules || surgery_cut_front(pool, bins, b, granules);
 }
 
 static void hand_out_pending(struct bfc_pool *pool, block_index b, const struct request *request) {
     bfc_fence fence = pool->details[b].fence;
     block_index taken = take_off(pool, &pool->pending, b, request, false);
     if (taken == b)
-        fences_remove(pool, b);
+        surgery_unfence(pool, b);
     pool->stats->pending -= block_size(&pool->blocks[taken]);
     bool complete = fence <= pool->completed;
     pool->stats->pending_reuses += !complete;
@@ -165,10 +149,9 @@ block_index take_find(struct bfc_pool *pool, uint64_t granules) {
     return with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
 }
 
-block_index take_find_apart(struct bfc_pool *pool, uint64_t granules) {
-    block_index b =
-        with_room(pool, &pool->apart, pick_block(pool, &pool->apart, granules), granules);
-    return b || pool->rules.exact ? b : search_bins(pool, &pool->apart, granules);
+block_index take_find_in(struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
+    block_index b = with_room(pool, bins, pick_block(pool, bins, granules), granules);
+    return b || pool->rules.exact ? b : search_bins(pool, bins, granules);
 }
 
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request) {
@@ -284,17 +267,11 @@ static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
             *ready -= block_size(&blocks[part]);
             *pending += block_size(&blocks[part]);
         }
-        surgery_unbin(pool, part);
+        surgery_unlist(pool, part);
         if (!first)
             absorb_next(pool, b);
     }
-    if (pending_with(pool, blocks[b].next, fence)) { /* pending neighbours of one fence merge */
-        surgery_unbin(pool, blocks[b].next);
-        absorb_next(pool, b);
-    }
-    block_set_state(&blocks[b], BLOCK_PENDING);
-    fences_add(pool, b, fence);
-    bins_insert(&pool->pending, blocks, b, false);
+    b = surgery_join(pool, b, BLOCK_PENDING, fence);
     return take_pending(pool, b, request);
 }
 
@@ -304,19 +281,12 @@ bool take_run(struct bfc_pool *pool, const struct request *request) {
     return b && !runs_keep_region(pool, b, request->granules) && join_run(pool, b, fence, request);
 }
 
-/* Returns a pending block with room, even if the pool keeps its region whole; or 0. */
-static block_index find_pending(struct bfc_pool *pool, uint64_t granules) {
-    const struct bins *bins = &pool->pending;
-    block_index b = with_room(pool, bins, pick_block(pool, bins, granules), granules);
-    return b || pool->rules.exact ? b : search_bins(pool, bins, granules);
-}
-
 bool take_is_kept(struct bfc_pool *pool, const struct request *request) {
     bfc_fence fence;
     if (find_whole(pool, request->granules))
         return true;
     return (request->flags & BFC_ALLOCATE_PENDING) &&
-           (find_pending(pool, request->granules) ||
+           (take_find_in(pool, &pool->pending, request->granules) ||
             runs_find(pool, request->granules, true, &fence));
 }
 
@@ -325,7 +295,7 @@ bool take_kept(struct bfc_pool *pool, const struct request *request) {
     block_index b = find_whole(pool, request->granules);
     if (b || !(request->flags & BFC_ALLOCATE_PENDING))
         return b && take_ready(pool, b, request);
-    b = find_pending(pool, request->granules);
+    b = take_find_in(pool, &pool->pending, request->granules);
     if (b)
         return take_pending(pool, b, request);
     b = runs_find(pool, request->granules, true, &fence);

@@ -1,11 +1,10 @@
 #include "pool/structures/address_index.h"
 
 bool address_index_open(struct address_index *index, uint64_t most_blocks) {
-    if (!host_array_reserve(&index->memory, (most_blocks + 1) * sizeof(struct index_node)))
-        return false;
-    index->nodes = (struct index_node *)(void *)index->memory.base;
+    uint64_t node = sizeof(struct index_node);
+    index->nodes = host_array_open(&index->memory, (most_blocks + 1) * node, node);
     index->high = 1;
-    return host_array_commit(&index->memory, sizeof(struct index_node));
+    return index->nodes;
 }
 
 void address_index_close(struct address_index *index) {
@@ -131,19 +130,13 @@ node_index address_index_find(const struct address_index *index, bfc_addr addres
     return found;
 }
 
-static bool visit_tree(const struct address_index *index, const struct block *blocks,
-                       node_index tree, bool (*visit)(void *context, const struct index_node *head),
-                       void *context) {
-    if (!tree)
-        return true;
-    const struct index_node *a = &index->nodes[tree];
-    return visit_tree(index, blocks, a->lower, visit, context) &&
-           (block_state(&blocks[a->block]) != BLOCK_HEAD || visit(context, a)) &&
-           visit_tree(index, blocks, a->higher, visit, context);
-}
-
-bool address_index_visit(const struct address_index *index, const struct block *blocks,
-                         bool (*visit)(void *context, const struct index_node *head),
-                         void *context) {
-    return visit_tree(index, blocks, index->root, visit, context);
+node_index address_index_from(const struct address_index *index, bfc_addr address) {
+    node_index found = 0, tree = index->root;
+    while (tree) {
+        const struct index_node *t = &index->nodes[tree];
+        bool below = t->key < address;
+        found = below ? found : tree;
+        tree = below ? t->higher : t->lower;
+    }
+    return found;
 }

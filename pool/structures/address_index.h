@@ -68,9 +68,8 @@ node_index address_index_node_of(const struct address_index *index, const struct
 /* Returns the last node that starts at or below `address`, or 0. */
 node_index address_index_find(const struct address_index *index, bfc_addr address);
 
-/* Calls `visit` for each region's head in address order, until it returns false. */
-bool address_index_visit(const struct address_index *index, const struct block *blocks,
-                         bool (*visit)(void *context, const struct index_node *head),
-                         void *context);
+/* Returns the first node whose block starts at or above `address`, or 0. From the end of a region,
+ * that is the head of the next region. */
+node_index address_index_from(const struct address_index *index, bfc_addr address);
 
 #endif

@@ -157,7 +157,8 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
     if (bins->is_sorted) {
-        sorted_replace(&bins->root, blocks, from, to);
+        sorted_remove(&bins->root, blocks, from);
+        sorted_insert(&bins->root, blocks, to);
         return;
     }
     block_index before = blocks[from].before, after = blocks[from].after;
@@ -166,6 +167,27 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
         blocks[before].after = to;
     else
         bins->heads[blocks[to].bin] = head_of(blocks, to);
+}
+
+/* Returns the block after b, or the first one if b is 0, of those with at least this many granules;
+ * 0: there are no more. From larger bins to smaller ones; sorted blocks rise. */
+static inline block_index bins_walk(const struct bins *bins, const struct block *blocks,
+                                    block_index b, uint64_t granules) {
+    block_index next = 0;
+    if (bins->is_sorted) {
+        next = b ? sorted_next(bins->root, blocks, b)
+                 : sorted_find(bins->root, blocks, ZONE_LARGE, granules);
+        bool more_zones = !b || block_zone(&blocks[b]) == ZONE_LARGE;
+        return next || !more_zones ? next : sorted_find(bins->root, blocks, ZONE_SMALL, granules);
+    }
+    unsigned bin = b ? blocks[b].bin : BIN_COUNT;
+    next = b ? blocks[b].after : 0;
+    for (;; next = blocks[next].after) {
+        while (!next && bin > bin_of(granules))
+            next = (block_index)bins->heads[--bin];
+        if (!next || block_granules(&blocks[next]) >= granules)
+            return next;
+    }
 }
 
 static inline bin_head lower_head(bin_head a, bin_head b) {

@@ -77,15 +77,13 @@ struct block {
 struct block_detail {
     union {
         uint64_t slack;    /* live */
-        bfc_fence fence;   /* pending */
+        bfc_fence fence;   /* pending; 0 in a bare block */
         uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
                               block was freed */
     };
     union {
         struct {
-            block_index older, newer; /* pending: links in the order of fences; bare: links of
-                                         their list; deferred: links of their list, where `newer`
-                                         leads to the block that was deferred before */
+            block_index older, newer; /* pending, deferred and bare: links of struct block_list */
         };
         bfc_fence handed_out; /* live: the fence under which it was handed out pending */
     };
@@ -93,6 +91,11 @@ struct block_detail {
 
 _Static_assert(sizeof(struct block) == 32, "two to a cache line");
 _Static_assert(sizeof(struct block_detail) == 16, "part of the bound on host memory");
+
+/* A list of pending, deferred or bare blocks, in rising order of their details' first field. */
+struct block_list {
+    block_index oldest, newest;
+};
 
 static inline enum block_state block_state(const struct block *b) {
     return (enum block_state)(b->tagged & BLOCK_STATE_MASK);
@@ -167,16 +170,29 @@ static inline void block_set_bit(struct block *b, unsigned bit, bool value) {
     b->tagged = (b->tagged & ~((uint64_t)1 << bit)) | (uint64_t)value << bit;
 }
 
-static inline void block_set_zone(struct block *b, enum block_zone zone) {
-    block_set_bit(b, BLOCK_ZONE_BIT, zone != ZONE_LARGE);
+/* Makes `after` follow block `older`, and `before` precede block `newer`; 0: an end of the list. */
+static inline void list_link(struct block_list *list, struct block_detail *details,
+                             block_index older, block_index newer, block_index after,
+                             block_index before) {
+    *(older ? &details[older].newer : &list->oldest) = after;
+    *(newer ? &details[newer].older : &list->newest) = before;
 }
 
-static inline void block_set_apart(struct block *b, bool apart) {
-    block_set_bit(b, BLOCK_APART_BIT, apart);
+/* O(1) for blocks that come in the order of the list, as they usually do; otherwise O(blocks that
+ * come after b). */
+static inline void list_add(struct block_list *list, struct block_detail *details, block_index b) {
+    block_index older = list->newest;
+    while (older && details[older].fence > details[b].fence)
+        older = details[older].older;
+    details[b].older = older;
+    details[b].newer = older ? details[older].newer : list->oldest;
+    list_link(list, details, older, details[b].newer, b, b);
 }
 
-static inline void block_set_whole(struct block *b, bool whole) {
-    block_set_bit(b, BLOCK_WHOLE_BIT, whole);
+static inline void list_remove(struct block_list *list, struct block_detail *details,
+                               block_index b) {
+    block_index older = details[b].older, newer = details[b].newer;
+    list_link(list, details, older, newer, newer, older);
 }
 
 #endif

@@ -10,16 +10,16 @@ static uint64_t round_up_to(uint64_t value, uint64_t step) {
     return (value + step - 1) / step * step;
 }
 
-bool host_array_reserve(struct host_array *array, uint64_t bytes) {
+void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable) {
     bytes = round_up_to(bytes, COMMIT_STEP);
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        return false;
+        return NULL;
     /* The kernel clears a huge page at its first use, which would make one call of the pool slow.
      */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     *array = (struct host_array){.base = base, .reserved = bytes};
-    return true;
+    return host_array_commit(array, usable) ? base : NULL;
 }
 
 void host_array_drop(struct host_array *array) {

@@ -22,8 +22,9 @@ struct host_array {
     uint64_t committed; /* bytes from the front that may be touched */
 };
 
-/* Reserves addresses for `bytes`; takes no memory yet. */
-bool host_array_reserve(struct host_array *array, uint64_t bytes);
+/* Reserves addresses for `bytes`, and makes the first `usable` of them usable. Returns the array's
+ * start; NULL: the host has no addresses or no memory. */
+void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable);
 
 /* Gives all addresses and memory of the array back. */
 void host_array_drop(struct host_array *array);

@@ -13,14 +13,11 @@ static void set_bucket_count(struct map *map, uint32_t buckets) {
 }
 
 bool map_open(struct map *map, uint64_t most_blocks) {
-    uint64_t bytes = (most_blocks + most_blocks / 2 + BUCKETS_A_CALL + 1) * sizeof(block_index);
-    if (bytes < MAP_FEWEST_BUCKETS * sizeof(block_index))
-        bytes = MAP_FEWEST_BUCKETS * sizeof(block_index);
-    if (!host_array_reserve(&map->memory, bytes))
+    uint64_t fewest = MAP_FEWEST_BUCKETS * sizeof(block_index);
+    uint64_t most = (most_blocks + most_blocks / 2 + BUCKETS_A_CALL + 1) * sizeof(block_index);
+    map->buckets = host_array_open(&map->memory, most + fewest, fewest);
+    if (!map->buckets)
         return false;
-    if (!host_array_commit(&map->memory, MAP_FEWEST_BUCKETS * sizeof(block_index)))
-        return false;
-    map->buckets = (block_index *)(void *)map->memory.base;
     map->mask = MAP_FEWEST_BUCKETS - 1;
     set_bucket_count(map, MAP_FEWEST_BUCKETS);
     return true;

@@ -91,28 +91,20 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-/* Removes the block that starts at `start`. Returns its record, or 0: there is none. */
-static inline block_index map_take(struct map *map, struct block *blocks, bfc_addr start) {
-    block_index *at = &map->buckets[map_bucket(map, start)], b = *at;
-    while (b && !map_is_at(&blocks[b], start)) {
-        at = &blocks[b].chain;
-        b = *at;
-    }
-    if (UNLIKELY(!b))
-        return 0;
-    *at = blocks[b].chain;
-    if (UNLIKELY(--map->count < map->fewest))
-        map_shrink(map, blocks);
-    return b;
-}
-
-/* As map_take, for block `b` that map_glimpse found in `bucket`: if b still starts at `start` and
- * is the first of its bucket, no search is needed. */
+/* Removes the block that starts at `start`. Returns its record, or 0: there is none. If it is still
+ * block `b`, which map_glimpse found in `bucket`, and the first there, no search is needed. */
 static inline block_index map_take_seen(struct map *map, struct block *blocks, bfc_addr start,
                                         block_index b, uint32_t bucket) {
-    if (UNLIKELY(!b || map->buckets[bucket] != b || !map_is_at(&blocks[b], start)))
-        return map_take(map, blocks, start);
-    map->buckets[bucket] = blocks[b].chain;
+    block_index *at = &map->buckets[bucket];
+    if (UNLIKELY(!b || *at != b || !map_is_at(&blocks[b], start))) {
+        at = &map->buckets[map_bucket(map, start)];
+        while (*at && !map_is_at(&blocks[*at], start))
+            at = &blocks[*at].chain;
+        b = *at;
+        if (UNLIKELY(!b))
+            return 0;
+    }
+    *at = blocks[b].chain;
     if (UNLIKELY(--map->count < map->fewest))
         map_shrink(map, blocks);
     return b;

@@ -3,11 +3,9 @@
 #include <string.h>
 
 bool page_array_open(struct page_array *array, uint64_t most) {
-    if (!host_array_reserve(&array->memory, most * sizeof(struct page)))
-        return false;
-    array->all = (struct page *)(void *)array->memory.base;
     array->count = 0;
-    return true;
+    array->all = host_array_open(&array->memory, most * sizeof(struct page), 0);
+    return array->all;
 }
 
 void page_array_close(struct page_array *array) {
@@ -40,28 +38,8 @@ void page_array_sort(struct page_array *array) {
     }
 }
 
-bool page_table_open(struct page_table *table, uint64_t most) {
-    *table = (struct page_table){0};
-    if (!page_array_open(&table->records, most) ||
-        !host_array_reserve(&table->order_memory, most * sizeof(uint32_t)))
-        return false;
-    table->order = (uint32_t *)(void *)table->order_memory.base;
-    return true;
-}
-
-void page_table_close(struct page_table *table) {
-    page_array_close(&table->records);
-    host_array_drop(&table->order_memory);
-    *table = (struct page_table){.count = 0};
-}
-
-bool page_table_prepare(struct page_table *table, uint64_t more) {
-    return page_array_prepare(&table->records, more) &&
-           host_array_commit(&table->order_memory, (table->count + more) * sizeof(uint32_t));
-}
-
 uint32_t page_table_find(const struct page_table *table, bfc_addr address) {
-    uint32_t low = 0, high = table->count;
+    uint32_t low = 0, high = table->pages.count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (page_end(page_table_at(table, middle)) <= address)
@@ -72,52 +50,40 @@ uint32_t page_table_find(const struct page_table *table, bfc_addr address) {
     return low;
 }
 
-static uint32_t take_record(struct page_table *table, const struct page *page) {
-    uint32_t record = table->vacant - 1;
-    table->large += page->bytes > table->large_above;
-    table->uneven += page->bytes > table->granule;
-    if (!table->vacant) {
-        page_array_append(&table->records, page);
-        return table->records.count - 1;
-    }
-    table->vacant = table->records.all[record].next;
-    table->records.all[record] = *page;
-    return record;
+static void count_page(struct page_table *table, const struct page *page, uint32_t change) {
+    table->large += page->bytes > table->large_above ? change : 0;
+    table->uneven += page->bytes > table->granule ? change : 0;
 }
 
-static void vacate_record(struct page_table *table, uint32_t record) {
-    const struct page *page = &table->records.all[record];
-    table->large -= page->bytes > table->large_above;
-    table->uneven -= page->bytes > table->granule;
-    table->records.all[record] = (struct page){.next = table->vacant};
-    table->vacant = record + 1;
-}
-
-/* Adds from the last page to the first, so that the entries between two added pages move up at
- * once. */
+/* Adds from the last page to the first, so that the pages between two added ones move up at once.
+ */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
-    uint32_t all = table->count + count, *to = &table->order[all];
+    struct page_array *array = &table->pages;
+    uint32_t all = array->count + count;
+    struct page *to = &array->all[all];
     for (uint32_t i = count; i-- > 0;) {
-        uint32_t at = page_table_find(table, pages[i].start), above = table->count - at;
+        uint32_t at = page_table_find(table, pages[i].start), above = array->count - at;
         to -= above;
-        memmove(to, &table->order[at], above * sizeof *to);
-        *--to = take_record(table, &pages[i]);
-        table->count = at; /* the entries that have not moved */
+        memmove(to, &array->all[at], above * sizeof *to);
+        *--to = pages[i];
+        count_page(table, to, 1);
+        array->count = at; /* the pages that have not moved */
     }
-    table->count = all;
+    array->count = all;
 }
 
-/* The entries between two removed pages move down at once. */
+/* The pages between two removed ones move down at once. */
 void page_table_remove(struct page_table *table, const struct page_array *gone) {
-    uint32_t *order = table->order, kept = 0, from = 0;
+    struct page *all = table->pages.all;
+    uint32_t count = table->pages.count, kept = 0, from = 0;
     for (uint32_t i = 0; i <= gone->count; i++) {
-        uint32_t to = i < gone->count ? page_table_find(table, gone->all[i].start) : table->count;
+        uint32_t to = i < gone->count ? page_table_find(table, gone->all[i].start) : count;
         if (kept != from)
-            memmove(&order[kept], &order[from], (to - from) * sizeof *order);
+            memmove(&all[kept], &all[from], (to - from) * sizeof *all);
         if (i < gone->count)
-            vacate_record(table, order[to]); /* a vacant record ends at 0: searches skip it */
+            count_page(table, &all[to], -1u);
         kept += to - from;
         from = to + 1;
     }
-    table->count = kept;
+    table->pages.count = kept;
 }

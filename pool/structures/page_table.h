@@ -1,9 +1,9 @@
 /*
  * The page table: which page is behind which addresses (pool/pages.h).
  *
- * The records are in no order; an array of their indices is sorted by address and searched by
- * bisection. Adding or removing many pages at once moves each later index, 4 bytes, once; a pool
- * that grows in place adds at the end. The pool's lock guards the table.
+ * An array, sorted by address and searched by bisection. Adding or removing many pages at once
+ * moves each later page once; a pool that grows in place adds at the end. The pool's lock guards
+ * the table.
  */
 #ifndef BFC_POOL_PAGE_TABLE_H
 #define BFC_POOL_PAGE_TABLE_H
@@ -16,12 +16,9 @@ struct page {
     uint64_t bytes;
     bfc_page handle;
     uint64_t seen_ns; /* when bfc_pool_trim_idle first found it ready, and at each call since */
-    union {
-        uint32_t look; /* the number of the last call that found it ready, from 1 on */
-        uint32_t next; /* of a vacant record in a table: 1 more than the index of the next one */
-    };
-    uint32_t pins; /* a count */
-    bool lost;     /* still mapped, since unmapping failed, but unused: its addresses are bare */
+    uint32_t look;    /* the number of the last call that found it ready, from 1 on */
+    uint32_t pins;    /* a count */
+    bool lost;        /* still mapped, since unmapping failed, but unused: its addresses are bare */
 };
 
 struct page_array {
@@ -43,36 +40,26 @@ void page_array_append(struct page_array *array, const struct page *page);
 void page_array_sort(struct page_array *array);
 
 struct page_table {
-    struct page_array records; /* in no order; vacant records have a size of 0 */
-    uint32_t *order;           /* indices of the pages' records, sorted by address */
-    uint32_t count;            /* of pages */
-    uint32_t large;            /* how many pages have more than large_above bytes */
-    uint64_t large_above;      /* in bytes; the pool sets it */
-    uint32_t uneven;           /* how many pages have more than `granule` bytes */
-    uint64_t granule;          /* in bytes; the pool sets it */
-    uint32_t pinned;           /* how many pages are pinned; bfc_pool_pin counts */
-    uint32_t vacant;           /* first vacant record: 1 more than its index; 0: none */
-    struct host_array order_memory;
+    struct page_array pages; /* sorted by address */
+    uint32_t large;          /* how many pages have more than large_above bytes */
+    uint64_t large_above;    /* in bytes; the pool sets it */
+    uint32_t uneven;         /* how many pages have more than `granule` bytes */
+    uint64_t granule;        /* in bytes; the pool sets it */
+    uint32_t pinned;         /* how many pages are pinned; bfc_pool_pin counts */
 };
 
-bool page_table_open(struct page_table *table, uint64_t most);
-void page_table_close(struct page_table *table);
-
-/* Makes room for `more` pages; false: the host has no memory for them. */
-bool page_table_prepare(struct page_table *table, uint64_t more);
-
-/* Returns the place of the first page that ends above `address`; `count` if there is none. */
+/* Returns the place of the first page that ends above `address`; the count if there is none. */
 uint32_t page_table_find(const struct page_table *table, bfc_addr address);
 
-/* Adds pages, which are sorted by address; page_table_prepare must have made room. */
+/* Adds pages, which are sorted by address; page_array_prepare must have made room. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count);
 
 /* Removes the pages that start where those of `gone` do; `gone` is sorted by address. */
 void page_table_remove(struct page_table *table, const struct page_array *gone);
 
-/* Returns the i-th page by address; i is below `count`. */
+/* Returns the i-th page by address; i is below the count. */
 static inline struct page *page_table_at(const struct page_table *table, uint32_t i) {
-    return &table->records.all[table->order[i]];
+    return &table->pages.all[i];
 }
 
 static inline bfc_addr page_end(const struct page *page) {

@@ -4,7 +4,7 @@ static uint64_t priority_of_block(const struct block *b) {
     return (block_start(b) / BFC_GRANULE) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-static bool block_precedes(const struct block *a, const struct block *b) {
+bool sorted_precede(const struct block *a, const struct block *b) {
     if (block_zone(a) != block_zone(b))
         return block_zone(a) < block_zone(b);
     return a->last != b->last ? a->last < b->last : block_start(a) < block_start(b);
@@ -14,11 +14,11 @@ void sorted_insert(block_index *root, struct block *blocks, block_index b) {
     struct block *at = &blocks[b];
     block_index *link = root;
     while (*link && priority_of_block(&blocks[*link]) >= priority_of_block(at))
-        link = block_precedes(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
+        link = sorted_precede(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
     block_index rest = *link, *lower = &at->before, *higher = &at->after;
     *link = b;
     while (rest) {
-        if (block_precedes(&blocks[rest], at)) {
+        if (sorted_precede(&blocks[rest], at)) {
             *lower = rest;
             lower = &blocks[rest].after;
             rest = *lower;
@@ -31,17 +31,11 @@ void sorted_insert(block_index *root, struct block *blocks, block_index b) {
     *lower = *higher = 0;
 }
 
-/* Returns the link that leads to `b`; `key` has the zone, size and start of b. */
-static block_index *link_to_block(block_index *root, struct block *blocks, block_index b,
-                                  const struct block *key) {
+void sorted_remove(block_index *root, struct block *blocks, block_index b) {
     block_index *link = root;
     while (*link != b)
-        link = block_precedes(key, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
-    return link;
-}
-
-void sorted_remove(block_index *root, struct block *blocks, block_index b) {
-    block_index *link = link_to_block(root, blocks, b, &blocks[b]);
+        link = sorted_precede(&blocks[b], &blocks[*link]) ? &blocks[*link].before
+                                                          : &blocks[*link].after;
     block_index lower = blocks[b].before, higher = blocks[b].after;
     while (lower && higher) {
         if (priority_of_block(&blocks[lower]) >= priority_of_block(&blocks[higher])) {
@@ -57,16 +51,12 @@ void sorted_remove(block_index *root, struct block *blocks, block_index b) {
     *link = lower ? lower : higher;
 }
 
-void sorted_replace(block_index *root, struct block *blocks, block_index from, block_index to) {
-    *link_to_block(root, blocks, from, &blocks[to]) = to;
-}
-
 /* Returns the first block of the key's zone that does not precede the key, or 0. */
 static block_index first_from(block_index root, const struct block *blocks,
                               const struct block *key) {
     block_index found = 0;
     for (block_index b = root; b;) {
-        if (block_precedes(&blocks[b], key)) {
+        if (sorted_precede(&blocks[b], key)) {
             b = blocks[b].after;
         } else {
             found = b;
@@ -94,7 +84,7 @@ static block_index last_before(block_index root, const struct block *blocks,
                                const struct block *key) {
     block_index found = 0;
     for (block_index b = root; b;) {
-        if (block_precedes(&blocks[b], key)) {
+        if (sorted_precede(&blocks[b], key)) {
             found = b;
             b = blocks[b].after;
         } else {

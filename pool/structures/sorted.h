@@ -11,11 +11,11 @@
 
 #include "pool/structures/block.h"
 
+/* Does a come before b? */
+bool sorted_precede(const struct block *a, const struct block *b);
+
 void sorted_insert(block_index *root, struct block *blocks, block_index b);
 void sorted_remove(block_index *root, struct block *blocks, block_index b);
-
-/* Replaces `from` by its copy `to`. */
-void sorted_replace(block_index *root, struct block *blocks, block_index from, block_index to);
 
 /* Returns the smallest block of the zone that has enough granules. */
 block_index sorted_find(block_index root, const struct block *blocks, enum block_zone zone,
