@@ -1,4 +1,4 @@
-/* The smaller, the larger, and the sum of two numbers of bytes. */
+/* Arithmetic of numbers of bytes. */
 #ifndef BFC_BASE_NUMBERS_H
 #define BFC_BASE_NUMBERS_H
 
@@ -10,6 +10,12 @@ static inline uint64_t bfc_min(uint64_t a, uint64_t b) {
 
 static inline uint64_t bfc_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
+}
+
+/* Returns the least multiple of `step` that is not below `bytes`. The sum of both must not
+ * overflow. */
+static inline uint64_t bfc_round_up(uint64_t bytes, uint64_t step) {
+    return (bytes + step - 1) / step * step;
 }
 
 /* Returns the sum; UINT64_MAX if the sum is larger. */

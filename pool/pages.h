@@ -23,9 +23,8 @@
  * A page that was made for a large block is remade before a much smaller block is handed out in it:
  * the page goes back, and small ones are made in its place.
  *
- * Everything is decided under the pool's lock and done without it. One thread at a time owns the
- * pages (it holds bfc_pool.growth_lock), from the decision until the calls are done; allocations
- * that hit and frees go on meanwhile. After a call that fails, pages that were just made go back; a
+ * One thread at a time owns the pages, from the decision until the calls are done; allocations that
+ * hit and frees go on meanwhile. After a call that fails, pages that were just made go back; a
  * page that could not be unmapped stays in use, or is unmapped when the pool next grows or trims.
  * The failed step is tried once more with as few new pages as possible; then, unless memory alone
  * was lacking, the upstream's `reserve` provides a region, for which ready pages go back if

@@ -1,9 +1,8 @@
 /*
  * bfc_pool: a best-fit, coalescing pool of device memory.
  *
- * The pool deals in addresses and sizes alone. It never touches the memory that it manages, and
- * knows neither CUDA nor the operating system: whatever it needs from outside comes through
- * struct bfc_upstream, so that a test can pass made-up addresses and a clock of its own.
+ * The pool never touches the memory that it manages, and knows neither CUDA nor the operating
+ * system: whatever it needs from outside comes through struct bfc_upstream.
  *
  * Regions (taken from the upstream) are cut into blocks, which tile them without gap or overlap. A
  * block is live (the program holds it) or free; a free one is
@@ -13,12 +12,10 @@
  * - awaited: freed in the order of a stream, under no fence, until the caller calls bfc_pool_ready.
  *
  * Fences are numbers that the caller draws in rising order, for each pool by itself; 0 is no fence.
- * Fences complete in order: once fence m is complete, so is every fence below it. So the higher of
- * two fences covers both, and one number tells which blocks are ready.
+ * Fences complete in order: once fence m is complete, so is every fence below it.
  *
  * Thread-safety: every function may be called from any thread at any time, except create and
- * destroy. The pool has one lock, held for list surgery only: no function of the upstream is called
- * under it.
+ * destroy. No function of the upstream is called under the pool's lock.
  */
 #ifndef BFC_POOL_POOL_H
 #define BFC_POOL_POOL_H
@@ -41,11 +38,8 @@ typedef uint64_t bfc_fence;
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
-/*
- * Blocks of this many bytes and more start at a multiple of it, which is a whole number of pages on
- * every host, since a dma-buf consists of pages. Only the first block of a region starts where the
- * upstream put the region.
- */
+/* Blocks of this many bytes and more start at a multiple of it, since a dma-buf consists of whole
+ * pages of the host. Only the first block of a region starts where the upstream put the region. */
 #define BFC_LARGE ((uint64_t)1 << 16)
 
 enum bfc_status {
@@ -207,15 +201,15 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
 /*
  * Hands out the block that starts at `at`, of just as many bytes as the pool rounds `bytes` to
  * (whole granules, or BFC_LARGE), if all of that is free: ready, or with BFC_ALLOCATE_PENDING also
- * pending, under the highest of the fences. The range may span several neighbouring free blocks of
- * any region. No rule of a policy but the granule applies. The upstream's poll alone is called, and
- * with BFC_ALLOCATE_HIT_ONLY not even that; the other flags mean nothing. `below` (never NULL, 0 at
- * first) holds two hints for the same `at`, which the pool updates: with them the place is found
- * without a search when the blocks before it are as they were one of the last times. Counts as a
- * hit. Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (`at` is not a multiple of the
- * granule; or of BFC_LARGE, for a large block that is not the first of its region),
- * BFC_UNKNOWN_POINTER (not all in one region), BFC_OUT_OF_MEMORY (a part is in use, or may still
- * be) or BFC_NO_HOST_MEMORY; but for BFC_OK nothing has changed.
+ * pending, under the highest of the fences. The range may span several free blocks of any region.
+ * No other rule of a policy applies. The upstream's poll alone is called, and with
+ * BFC_ALLOCATE_HIT_ONLY not even that; the other flags mean nothing. `below` (never NULL, 0 at
+ * first) holds hints for the same `at`, which the pool updates, so that it need not search when the
+ * blocks before the place are as they were one of the last times. Counts as a hit. Returns BFC_OK,
+ * BFC_INVALID_SIZE, BFC_INVALID_POINTER (`at` is not a multiple of the granule; or of BFC_LARGE,
+ * for a large block that is not the first of its region), BFC_UNKNOWN_POINTER (not all in one
+ * region), BFC_OUT_OF_MEMORY (a part is in use, or may still be) or BFC_NO_HOST_MEMORY; but for
+ * BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                                      unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
@@ -234,10 +228,10 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
  * region, until bfc_pool_set_apart, or an allocation that would fail, opens it to all. An
  * allocation that would fail even then gets memory of the region that its policy would refuse.
  *
- * In a pool with pages the region is a reservation of addresses with pages behind all of it: ready
- * pages of other blocks move there, and the rest are made. Once the region is open to all, or when
- * trimming finds nothing else, its ready pages go elsewhere; a later call for at most its size then
- * gives it pages again. Where the device refuses pages, the upstream's reserve serves the call.
+ * In a pool with pages the region is a reservation of addresses with pages behind all of it. Once
+ * the region is open to all, or when trimming finds nothing else, its ready pages go elsewhere; a
+ * later call for at most its size gives it pages again. Where the device refuses pages, the
+ * upstream's reserve serves the call.
  *
  * On success `*start` (never NULL) is the region's address. Returns BFC_OK, BFC_INVALID_SIZE,
  * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.

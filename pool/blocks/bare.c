@@ -5,10 +5,6 @@
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
-bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts) {
-    return slots_prepare(pool, 2 * cuts);
-}
-
 /* Makes the range, or the part of it that lies in the block of `start`, a block of its own, which
  * is in no list. The rest of the block stays in the lists of its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {

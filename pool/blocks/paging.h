@@ -40,6 +40,15 @@ static inline uint64_t room_below_limit(const struct bfc_pool *pool) {
     return ROUND_DOWN(bfc_subtract_saturating(pool->config.limit, taken));
 }
 
+/* Is a lost page mapped in this range? The addresses of such a page cannot get another one. */
+static inline bool has_lost(const struct bfc_pool *pool, bfc_addr start, bfc_addr end) {
+    const struct page_table *table = &pool->paging->table;
+    uint32_t i = pool->paging->lost ? page_table_find(table, start) : table->pages.count;
+    while (i < table->pages.count && !page_table_at(table, i)->lost)
+        i++;
+    return i < table->pages.count && page_table_at(table, i)->start < end;
+}
+
 /* Rounds up to whole granules of pages. */
 static inline uint64_t round_to_pages(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t granule = pool->paging->calls.granule;

@@ -104,8 +104,3 @@ bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
     set_high(pool, 1);
     return pool->blocks && pool->details;
 }
-
-void slots_close(struct bfc_pool *pool) {
-    host_array_drop(&pool->block_memory);
-    host_array_drop(&pool->detail_memory);
-}

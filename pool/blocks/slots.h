@@ -52,6 +52,5 @@ static inline void slots_settle(struct bfc_pool *pool) {
 bool slots_prepare(struct bfc_pool *pool, uint64_t count);
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
-void slots_close(struct bfc_pool *pool);
 
 #endif

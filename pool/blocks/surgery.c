@@ -26,13 +26,6 @@ static void add_to_list(struct bfc_pool *pool, block_index b) {
         update_oldest(pool);
 }
 
-void surgery_list(struct bfc_pool *pool, block_index b) {
-    struct bins *bins = bins_of(pool, b);
-    if (bins)
-        bins_insert(bins, pool->blocks, b, false);
-    add_to_list(pool, b);
-}
-
 void surgery_unlist(struct bfc_pool *pool, block_index b) {
     struct bins *bins = bins_of(pool, b);
     struct block_list *list = list_of(pool, b);
@@ -101,7 +94,10 @@ block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state 
     pool->details[b].fence = key;
     b = absorb_neighbours(pool, b);
     pool->details[b].fence = key;
-    surgery_list(pool, b);
+    struct bins *bins = bins_of(pool, b);
+    if (bins)
+        bins_insert(bins, pool->blocks, b, false);
+    add_to_list(pool, b);
     return b;
 }
 

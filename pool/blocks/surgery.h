@@ -19,8 +19,7 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
 /* Makes a pending or deferred block ready. */
 void surgery_make_ready(struct bfc_pool *pool, block_index b);
-/* Puts a free or bare block into the bins and the list for its state, or removes it from them. */
-void surgery_list(struct bfc_pool *pool, block_index b);
+/* Removes a free or bare block from the bins and the list for its state. */
 void surgery_unlist(struct bfc_pool *pool, block_index b);
 /* Removes a pending block from the list of fences alone. */
 void surgery_unfence(struct bfc_pool *pool, block_index b);

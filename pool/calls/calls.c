@@ -183,28 +183,17 @@ static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start
 
 static const struct bfc_glimpse nothing_seen;
 
-static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
-    return take_seen(pool, start, nothing_seen);
-}
-
-static ALWAYS_INLINE enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start,
-                                               bfc_fence fence, struct bfc_glimpse seen) {
-    block_index b = take_seen(pool, start, seen);
-    if (UNLIKELY(!b))
-        return refuse_free(pool, start);
-    if (LIKELY(fence <= pool->completed))
-        make_ready(pool, b);
-    else
-        surgery_make_free(pool, b, fence);
-    return BFC_OK;
-}
-
 static ALWAYS_INLINE enum bfc_status free_block(struct bfc_pool *pool, bfc_addr start,
                                                 bfc_fence fence, struct bfc_glimpse seen) {
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    enum bfc_status status = take_back(pool, start, fence, seen);
+    block_index b = take_seen(pool, start, seen);
+    enum bfc_status status = LIKELY(b) ? BFC_OK : refuse_free(pool, start);
+    if (LIKELY(b && fence <= pool->completed))
+        make_ready(pool, b);
+    else if (b)
+        surgery_make_free(pool, b, fence);
     slots_settle(pool);
     pool_leave(pool);
     return status;
@@ -237,7 +226,7 @@ struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
 
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start) {
     pool_enter(pool);
-    block_index b = take_live(pool, start);
+    block_index b = take_seen(pool, start, nothing_seen);
     enum bfc_status status = b ? BFC_OK : refuse_free(pool, start);
     if (b)
         make_awaited(pool, b);

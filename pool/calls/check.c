@@ -37,9 +37,10 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return note_fault(t, "a large block does not start where it may");
     if (belongs_with(pool, b, at->next))
         return note_fault(t, "two neighbouring free blocks are not merged");
-    node_index a = address_index_node_of(&pool->index, at);
-    bool has_node = a != 0;
-    if (has_node && pool->index.nodes[a].block != b)
+    const struct index_node *node =
+        &pool->index.nodes[address_index_find(&pool->index, block_start(at))];
+    bool has_node = node->key == block_start(at) + 1;
+    if (has_node && node->block != b)
         return note_fault(t, "a node of the index is not of the block that starts there");
     if (has_node != is_indexed(b) && (has_node || !pool->index.refused))
         return note_fault(

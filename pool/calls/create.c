@@ -5,8 +5,8 @@
 #include "pool/blocks/paging.h"
 #include "pool/blocks/slots.h"
 #include "pool/blocks/state.h"
-#include "pool/paging/perform.h"
-#include "pool/policy/page_growth.h"
+#include "pool/paging/page_plan.h"
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
@@ -48,10 +48,9 @@ static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
 static void close_paging(struct bfc_pool *pool) {
     if (!pool->paging)
         return;
-    page_array_close(&pool->paging->table.pages);
-    page_array_close(&pool->paging->on_hand);
+    host_array_drop(&pool->paging->table.pages.memory);
+    host_array_drop(&pool->paging->on_hand.memory);
     free(pool->paging);
-    pool->paging = NULL;
 }
 
 static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *calls) {
@@ -71,10 +70,10 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
 
 static void close_records(struct bfc_pool *pool) {
     close_paging(pool);
-    slots_close(pool);
-    map_close(&pool->map);
-    address_index_close(&pool->index);
-    host_array_drop(&pool->region_memory);
+    struct host_array *all[] = {&pool->block_memory, &pool->detail_memory, &pool->region_memory,
+                                &pool->map.memory, &pool->index.memory};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        host_array_drop(all[i]);
 }
 
 /* Policy tf with growth preallocate grows in steps of what it preallocates. */

@@ -5,19 +5,12 @@
 #include "pool/blocks/surgery.h"
 #include "pool/paging/victims.h"
 
-/* Returns the bytes of regions that came from the upstream's `reserve`. */
-static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
-    uint64_t bytes = 0;
-    for (region_index r = 1; r < pool->region_high; r++)
-        bytes += pool->regions[r].paged ? 0 : pool->regions[r].size;
-    return bytes;
-}
-
 static void add_up(const struct page_table *table, struct bfc_page_stats *stats) {
     for (uint32_t i = 0; i < table->pages.count; i++) {
         const struct page *page = page_table_at(table, i);
         stats->pinned += page->pins ? page->bytes : 0;
         stats->lost += page->lost ? page->bytes : 0;
+        stats->bare -= page->lost ? 0 : page->bytes;
     }
 }
 
@@ -28,9 +21,8 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     bfc_pool_hold_pages(pool);
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
-    uint64_t backed = pool->stats->reserved - bytes_in_regions(pool);
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
-                                     .bare = paging->addresses - backed,
+                                     .bare = paging->addresses,
                                      .pages = paging->table.pages.count,
                                      .ready = victims_ready(pool),
                                      .created = paging->created,

@@ -94,10 +94,8 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
         return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
                          sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
-    unsigned bin = BIN_COUNT;
-    while (bin > 0 && bins->heads[bin] == NO_HEAD)
-        bin--;
-    for (block_index b = (block_index)bins->heads[bin]; b; b = pool->blocks[b].after)
+    /* all that are in the highest bin */
+    for (block_index b = bins_walk(bins, pool->blocks, 0, 1); b; b = pool->blocks[b].after)
         largest = larger_of(pool, largest, b);
     return largest;
 }

@@ -3,9 +3,8 @@
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
 #include "pool/paging/page_plan.h"
-#include "pool/paging/perform.h"
 #include "pool/paging/victims.h"
-#include "pool/policy/page_growth.h"
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 

@@ -8,7 +8,7 @@
 
 #include "pool/blocks/paging.h"
 #include "pool/paging/victims.h"
-#include "pool/policy/page_growth.h"
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
 #define MOST_LOOKS 1024 /* bare blocks that are looked at for a place */
@@ -71,14 +71,10 @@ static bool is_better(const struct place *a, const struct place *b) {
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* May pages go to this bare block? It is not set apart, and no lost page is mapped there. */
+/* May pages go to this bare block? */
 static bool is_open(const struct bfc_pool *pool, block_index bare) {
-    const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
-    if (block_is_apart(at) || !pool->paging->lost)
-        return !block_is_apart(at);
-    uint32_t first = page_table_find(table, block_start(at));
-    return first == table->pages.count || page_table_at(table, first)->start >= block_end(at);
+    return !block_is_apart(at) && !has_lost(pool, block_start(at), block_end(at));
 }
 
 static void consider_places(const struct bfc_pool *pool, block_index bare, uint64_t granules,

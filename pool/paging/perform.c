@@ -4,13 +4,14 @@
  * addresses, which get access in one call. If the device refuses one of these calls, which is not
  * expected, the pages that are no longer mapped go back.
  */
-#include "pool/paging/perform.h"
+#include "pool/paging/page_plan.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
+#include "pool/blocks/slots.h"
 #include "pool/paging/victims.h"
-#include "pool/policy/page_growth.h"
+#include "pool/policy/growth.h"
 
 /* What became of the pages of on_hand, which first has the pages to be moved, then the new ones. */
 struct outcome {
@@ -23,19 +24,15 @@ struct outcome {
 
 /* ---- the calls; without the lock ---- */
 
-static void *context_of(const struct bfc_pool *pool) {
-    return pool->upstream.context;
-}
-
 static void release_page(struct bfc_pool *pool, const struct page *page) {
     struct paging *paging = pool->paging;
     paging->made_calls++;
-    paging->calls.release(context_of(pool), page->handle, page->bytes);
+    paging->calls.release(pool->upstream.context, page->handle, page->bytes);
 }
 
 static bool unmap_range(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool->paging->made_calls++;
-    return pool->paging->calls.unmap(context_of(pool), start, bytes);
+    return pool->paging->calls.unmap(pool->upstream.context, start, bytes);
 }
 
 static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes) {
@@ -46,7 +43,7 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
         return BFC_FAILED;
     paging->made_calls++;
     enum bfc_reserve_result result =
-        paging->calls.create(context_of(pool), bytes, &page.handle, &pool->ask);
+        paging->calls.create(pool->upstream.context, bytes, &page.handle, &pool->ask);
     if (result == BFC_RESERVED)
         page_array_append(&paging->on_hand, &page);
     return result;
@@ -63,7 +60,7 @@ static void release_from(struct bfc_pool *pool, uint32_t first, const struct out
             bytes += on_hand->all[i].bytes;
         }
     if (bytes && pool->paging->calls.released)
-        pool->paging->calls.released(context_of(pool), bytes);
+        pool->paging->calls.released(pool->upstream.context, bytes);
 }
 
 /* Makes all new pages of the plan, or none. */
@@ -101,7 +98,7 @@ static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     for (; i < paging->on_hand.count; i++) {
         struct page *page = &paging->on_hand.all[i];
         paging->made_calls++;
-        if (!paging->calls.map(context_of(pool), at, page->bytes, page->handle))
+        if (!paging->calls.map(pool->upstream.context, at, page->bytes, page->handle))
             break;
         page->start = at;
         page->look = 0;
@@ -126,7 +123,8 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
         mapped = map_pages(pool, plan->at);
     if (o->unmapped == o->planned && mapped == paging->on_hand.count) {
         paging->made_calls++;
-        o->done = paging->calls.allow(context_of(pool), plan->at, plan->moving + plan->making);
+        o->done =
+            paging->calls.allow(pool->upstream.context, plan->at, plan->moving + plan->making);
     }
     if (!o->done)
         undo_mapping(pool, plan->at, mapped, o);
@@ -154,7 +152,7 @@ static void lose_page(struct bfc_pool *pool, struct page *page) {
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
     struct page *all = paging->on_hand.all;
-    bool noted = bare_prepare_cuts(pool, end - first);
+    bool noted = slots_prepare(pool, BARE_RECORDS * (uint64_t)(end - first));
     for (uint32_t i = first; !noted && i < end; i++)
         lose_page(pool, &all[i]);
     if (noted)
@@ -277,6 +275,6 @@ void perform_end(struct bfc_pool *pool) {
     }
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].paged)
-            paging->calls.unreserve(context_of(pool), pool->regions[r].start,
+            paging->calls.unreserve(pool->upstream.context, pool->regions[r].start,
                                     pool->regions[r].size);
 }

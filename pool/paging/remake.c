@@ -2,9 +2,8 @@
 #include "pool/blocks/paging.h"
 #include "pool/paging/grow.h"
 #include "pool/paging/page_plan.h"
-#include "pool/paging/perform.h"
 #include "pool/paging/victims.h"
-#include "pool/policy/page_growth.h"
+#include "pool/policy/growth.h"
 #include "pool/search/take.h"
 
 /* Adjacent pages, by their places in the table. */

@@ -2,6 +2,7 @@
 
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
+#include "pool/blocks/slots.h"
 
 struct choice {
     const struct bfc_pool *pool;
@@ -162,7 +163,7 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     /* Twice the records: cutting the pages out, and later mapping them again. */
-    if (!bare_prepare_cuts(pool, 2 * (uint64_t)paging->on_hand.count + 2))
+    if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);
     page_table_remove(&paging->table, &paging->on_hand);

@@ -70,7 +70,7 @@ static uint64_t tf_growth(struct bfc_pool *pool, uint64_t size) {
 static uint64_t pytorch_growth(uint64_t size) {
     if (size <= PYTORCH_SMALL)
         return PYTORCH_SMALL_SEGMENT;
-    return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : policy_round_to(size, 2 * MIB);
+    return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : bfc_round_up(size, 2 * MIB);
 }
 
 /* Returns the size of the next region by the policy's own rule, which growth `double` selects. */

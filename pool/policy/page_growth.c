@@ -22,7 +22,7 @@
  *
  * docs/internals/pages.md has figures.
  */
-#include "pool/policy/page_growth.h"
+#include "pool/policy/growth.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"

@@ -77,7 +77,7 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
  * roundup_power2_divisions does. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
     uint64_t power = (uint64_t)1 << (63 - __builtin_clzll(bytes));
-    return power == bytes ? bytes : policy_round_to(bytes, power / divisions);
+    return power == bytes ? bytes : bfc_round_up(bytes, power / divisions);
 }
 
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes) {

@@ -13,12 +13,6 @@
 /* Policy pytorch serves blocks of at most this size from small segments of their own. */
 #define PYTORCH_SMALL (1 * MIB)
 
-/* Returns the least multiple of `step` that is not below `bytes`. The sum of both must not
- * overflow. */
-static inline uint64_t policy_round_to(uint64_t bytes, uint64_t step) {
-    return (bytes + step - 1) / step * step;
-}
-
 void policy_make(struct bfc_pool *pool);
 
 /* Updates the rules that depend on whether regions are set apart, small blocks have regions of
@@ -29,8 +23,8 @@ void policy_set_plain(struct bfc_pool *pool);
  * blocks are sorted. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
-/* Sets how many more allocations are watched (rules.h); each of them takes twice as long. Has no
- * effect where free blocks are sorted. */
+/* Sets how many more allocations are watched (struct rules); each of them takes twice as long. Has
+ * no effect where free blocks are sorted. */
 void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
 /* Returns the size of the block for a request: at least `bytes`, in whole granules. */

@@ -9,7 +9,6 @@
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
-#include "pool/regions/overflow.h"
 #include "pool/regions/regions.h"
 #include "pool/search/place.h"
 #include "pool/search/take.h"
@@ -40,20 +39,10 @@ bool apart_end(struct bfc_pool *pool) {
     return any;
 }
 
-/* Returns the lowest address in b, or after it, where the request's block may start. */
-static bfc_addr start_in(const struct bfc_pool *pool, block_index b,
-                         const struct request *request) {
-    bfc_addr start = block_start(&pool->blocks[b]);
-    return place_may_start(pool, b, start, request->granules)
-               ? start
-               : (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
-}
-
 static bool take_in(struct bfc_pool *pool, const struct region *region,
                     const struct request *request) {
     for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next) {
-        bfc_addr at = start_in(pool, b, request);
-        if (at < block_end(&pool->blocks[b]) && place_take_any(pool, b, at, request) == PLACE_TAKEN)
+        if (place_take_in(pool, b, request))
             return true;
     }
     return false;
@@ -70,7 +59,7 @@ bool apart_spare(struct bfc_pool *pool, const struct request *request) {
     bool may = request->flags & BFC_ALLOCATE_APART;
     block_index b =
         may && pool->apart_regions ? take_find_in(pool, &pool->apart, request->granules) : 0;
-    return b && place_take_any(pool, b, start_in(pool, b, request), request) == PLACE_TAKEN;
+    return b && place_take_in(pool, b, request);
 }
 
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
@@ -84,28 +73,15 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     return may;
 }
 
-/* Adds a region of `bytes`. Above half a page, rounds up to whole pages, which the driver would
- * take anyway, so that all of them are used and counted; but not if the limit has no room for the
- * last page. */
-static enum bfc_status add_whole(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
-    uint64_t whole = growth_on_device(bytes);
-    return regions_add_planned(pool, whole <= room_below_limit(pool) ? whole : bytes, start);
-}
-
+/* Above half a page, rounds up to whole pages, which the driver would take anyway, so that all of
+ * them are used and counted; but not if the limit has no room for the last page. */
 static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
-    enum bfc_status status = add_whole(pool, bytes, start);
+    uint64_t whole = growth_on_device(bytes);
+    bytes = whole <= room_below_limit(pool) ? whole : bytes;
+    enum bfc_status status = regions_add_planned(pool, bytes, start);
     if (status == BFC_OK)
         set_apart(pool, region_of(pool, find_holding(pool, *start)), true);
     return status;
-}
-
-/* Does the region hold a lost page? The addresses of such a page cannot get another one. */
-static bool has_lost(const struct bfc_pool *pool, const struct region *region) {
-    const struct page_table *table = &pool->paging->table;
-    uint32_t i = pool->paging->lost ? page_table_find(table, region->start) : table->pages.count;
-    while (i < table->pages.count && !page_table_at(table, i)->lost)
-        i++;
-    return i < table->pages.count && page_table_at(table, i)->start < region->start + region->size;
 }
 
 /* Finds a reservation of at least `bytes`, made for an earlier plan, some of whose addresses are
@@ -114,7 +90,7 @@ static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];
         if (region->size >= bytes && region->paged && region->planned && region->bare &&
-            !has_lost(pool, region))
+            !has_lost(pool, region->start, region->start + region->size))
             return r;
     }
     return 0;
@@ -176,24 +152,6 @@ uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned) {
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);
-    pool_leave(pool);
-    return released;
-}
-
-static bool may_go(const struct bfc_pool *pool, const struct region *region) {
-    return region->overflow && region->size < pool->overflow_wanted &&
-           region_idle_block(pool, region);
-}
-
-uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
-    uint64_t released = 0;
-    unsigned count;
-    pool_enter(pool);
-    bool gathered = overflow_is_gathered(pool, &count);
-    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
-        if (may_go(pool, &pool->regions[r]))
-            released += region_release(pool, r);
-    pool->gather_overflow = pool->gather_overflow || (released && !gathered);
     pool_leave(pool);
     return released;
 }

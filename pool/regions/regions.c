@@ -15,7 +15,6 @@
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
-#include "pool/regions/overflow.h"
 #include "pool/search/take.h"
 
 /* Adds a region that is one block, freed under this fence. */
@@ -163,6 +162,93 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
     pool_leave(pool);
 }
 
+/* ---- overflow regions: memory for blocks that have no place in a planned region. One such region
+ * should hold them all, instead of many for one block each ---- */
+
+/* If one region should have sufficed but its free memory lay in pieces, the next one is larger by
+ * up to 1 / PIECES. */
+#define PIECES 8
+
+/* Is there a planned region? */
+static bool has_planned(const struct bfc_pool *pool) {
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].planned)
+            return true;
+    return false;
+}
+
+/* Returns how many bytes of the region are not ready. */
+static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *region) {
+    uint64_t bytes = region->size;
+    for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next)
+        if (block_state(&pool->blocks[b]) == BLOCK_READY)
+            bytes -= block_size(&pool->blocks[b]);
+    return bytes;
+}
+
+/* Is one overflow region as large as the most that overflow blocks took at one time? Sets `*count`
+ * to the number of overflow regions. */
+static bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
+    bool gathered = false;
+    *count = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].overflow) {
+            gathered = gathered || pool->regions[r].size >= pool->overflow_wanted;
+            ++*count;
+        }
+    return gathered;
+}
+
+/* Returns how many bytes one region for all overflow blocks needs, with a further block of
+ * `size`. */
+static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
+    unsigned count;
+    uint64_t wanted = size;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].overflow)
+            wanted += bytes_in_use(pool, &pool->regions[r]);
+    if (wanted <= pool->overflow_wanted && overflow_is_gathered(pool, &count))
+        wanted = pool->overflow_wanted + bfc_min(size, ROUND_DOWN(pool->overflow_wanted / PIECES));
+    return bfc_min(wanted, LARGEST_BLOCK);
+}
+
+/*
+ * Returns the size of the next region, for a block of `size` bytes, where the policy wants `bytes`.
+ * That is `bytes` unless growth is `double`, there is a planned region, and
+ * bfc_pool_gather_overflow has found that overflow blocks need one larger region; then it is the
+ * most that these blocks ever took at one time. Each call measures what they take now, and notes
+ * the highest value. O(blocks of overflow regions).
+ */
+static uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    if (pool->config.growth != BFC_GROWTH_DOUBLE || !has_planned(pool))
+        return bytes;
+    pool->overflow_wanted = bfc_max(pool->overflow_wanted, wanted_with(pool, size));
+    if (pool->gather_overflow)
+        bytes = pool->overflow_wanted;
+    pool->gather_overflow = false;
+    return bytes;
+}
+
+static bool may_go(const struct bfc_pool *pool, const struct region *region) {
+    return region->overflow && region->size < pool->overflow_wanted &&
+           region_idle_block(pool, region);
+}
+
+uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
+    uint64_t released = 0;
+    unsigned count;
+    pool_enter(pool);
+    bool gathered = overflow_is_gathered(pool, &count);
+    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
+        if (may_go(pool, &pool->regions[r]))
+            released += region_release(pool, r);
+    pool->gather_overflow = pool->gather_overflow || (released && !gathered);
+    pool_leave(pool);
+    return released;
+}
+
+/* ---- growing ---- */
+
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
     uint64_t bytes; /* bytes that are asked for next */
@@ -180,8 +266,7 @@ static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
     bool paged = back_off != BACK_OFF_ABOVE_SIZE && bytes > POLICY_PAGE;
     uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
     uint64_t part = back_off == BACK_OFF_BY_HALVES ? bytes / 2 : bytes - bytes / 10;
-    uint64_t less = (part + unit - 1) / unit * unit;
-    return bfc_min(less, (bytes - 1) / unit * unit);
+    return bfc_min(bfc_round_up(part, unit), (bytes - 1) / unit * unit);
 }
 
 /* Computes the size to ask for after a refusal. False: the caller must give up. */
@@ -233,7 +318,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     const struct region region = {.start = growth->start,
                                   .size = growth->bytes,
                                   .planned = growth->planned,
-                                  .overflow = !growth->planned && overflow_is_possible(pool)};
+                                  .overflow = !growth->planned && has_planned(pool)};
     enum block_zone zone = policy_zone(pool, growth->size);
     enum bfc_status status = add_region(pool, &region, zone, BFC_NO_FENCE);
     if (status == BFC_OK)

@@ -110,12 +110,17 @@ static block_index smallest_in(const struct bfc_pool *pool, block_index root, ui
     return best;
 }
 
+bool place_take_in(struct bfc_pool *pool, block_index b, const struct request *request) {
+    uint64_t lead = block_lead(pool, b, request->granules);
+    bfc_addr at = block_start(&pool->blocks[b]) + (lead << BFC_GRANULE_BITS);
+    return lead < block_granules(&pool->blocks[b]) &&
+           place_take_any(pool, b, at, request) == PLACE_TAKEN;
+}
+
 bool place_take_smallest(struct bfc_pool *pool, const struct request *request) {
     block_index b = smallest_in(pool, pool->ready.root, request->granules);
     b = b ? b : smallest_in(pool, pool->whole.root, request->granules);
-    uint64_t lead = b ? block_lead(pool, b, request->granules) << BFC_GRANULE_BITS : 0;
-    return b &&
-           place_take_any(pool, b, block_start(&pool->blocks[b]) + lead, request) == PLACE_TAKEN;
+    return b && place_take_in(pool, b, request);
 }
 
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,

@@ -34,6 +34,10 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 
+/* Takes the request's granules from the first address in block b where such a block may start; the
+ * range may go on in free blocks after b. */
+bool place_take_in(struct bfc_pool *pool, block_index b, const struct request *request);
+
 /* Takes exactly the request's granules from the smallest ready block with room, of either zone. No
  * rule of the policy applies except the granule. Only for pools whose free blocks are sorted.
  * False: no block has room, or the host has no memory for the records. */

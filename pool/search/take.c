@@ -103,13 +103,6 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Returns a block that is a whole region and has room. 0: there is none, or the pool prefers
- * growing to cutting it. */
-static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
-    block_index w = find_whole(pool, granules);
-    return w && !is_kept_from(pool, w, granules) ? w : 0;
-}
-
 /* Is whole region w smaller than ready block b? If both have the same size, the lower address wins
  * where free blocks are sorted, and the whole region wins elsewhere. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
@@ -232,7 +225,7 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
         return false;
     block_index b = search_bins(pool, ready_for(pool, request->granules), request->granules);
     if (!b)
-        b = pick_whole(pool, request->granules);
+        b = pick_better(pool, 0, request->granules);
     if (b)
         return take_ready(pool, b, request);
     if (pool->rules.mixes && take_from_other_zone(pool, request))

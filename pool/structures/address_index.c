@@ -7,10 +7,6 @@ bool address_index_open(struct address_index *index, uint64_t most_blocks) {
     return index->nodes;
 }
 
-void address_index_close(struct address_index *index) {
-    host_array_drop(&index->memory);
-}
-
 void address_index_reset(struct address_index *index) {
     index->high = 1;
     index->vacant = 0;
@@ -112,11 +108,6 @@ void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to
     node_index a = *link_to_key(&index->root, index->nodes, from + 1);
     if (a)
         index->nodes[a].key = to + 1;
-}
-
-node_index address_index_node_of(const struct address_index *index, const struct block *b) {
-    node_index root = index->root;
-    return *link_to_key(&root, index->nodes, key_of(b));
 }
 
 node_index address_index_find(const struct address_index *index, bfc_addr address) {

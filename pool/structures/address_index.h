@@ -47,7 +47,6 @@ static inline bool is_indexed(block_index b) {
 }
 
 bool address_index_open(struct address_index *index, uint64_t most_blocks);
-void address_index_close(struct address_index *index);
 
 /* Gives the memory of all nodes back; none may be in use. */
 void address_index_reset(struct address_index *index);
@@ -62,8 +61,6 @@ void address_index_remove(struct address_index *index, const struct block *b);
 /* If the block that started at `from` has a node, its key becomes that of `to`. No other node may
  * lie between the two addresses. */
 void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to);
-
-node_index address_index_node_of(const struct address_index *index, const struct block *b);
 
 /* Returns the last node that starts at or below `address`, or 0. */
 node_index address_index_find(const struct address_index *index, bfc_addr address);

@@ -3,15 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
+
 /* Bytes that one system call commits at least. */
 #define COMMIT_STEP ((uint64_t)256 << 10)
 
-static uint64_t round_up_to(uint64_t value, uint64_t step) {
-    return (value + step - 1) / step * step;
-}
-
 void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable) {
-    bytes = round_up_to(bytes, COMMIT_STEP);
+    bytes = bfc_round_up(bytes, COMMIT_STEP);
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
@@ -29,7 +27,7 @@ void host_array_drop(struct host_array *array) {
 }
 
 bool host_array_commit_slowly(struct host_array *array, uint64_t bytes) {
-    bytes = round_up_to(bytes, COMMIT_STEP);
+    bytes = bfc_round_up(bytes, COMMIT_STEP);
     if (bytes > array->reserved)
         return false;
     if (mprotect(array->base + array->committed, bytes - array->committed, PROT_READ | PROT_WRITE))
@@ -39,7 +37,7 @@ bool host_array_commit_slowly(struct host_array *array, uint64_t bytes) {
 }
 
 void host_array_give_back(struct host_array *array, uint64_t bytes) {
-    bytes = round_up_to(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+    bytes = bfc_round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
     if (bytes < array->committed)
         madvise(array->base + bytes, array->committed - bytes, MADV_DONTNEED);
 }

@@ -23,10 +23,6 @@ bool map_open(struct map *map, uint64_t most_blocks) {
     return true;
 }
 
-void map_close(struct map *map) {
-    host_array_drop(&map->memory);
-}
-
 /* Moves the blocks of bucket `from` that hash to bucket `to` under the wider mask. */
 static void split_bucket(struct map *map, struct block *blocks, uint32_t from, uint32_t to) {
     block_index *at = &map->buckets[from];
@@ -54,11 +50,10 @@ static bool add_bucket(struct map *map, struct block *blocks) {
     return true;
 }
 
-bool map_grow(struct map *map, struct block *blocks) {
-    for (int i = 0; i < BUCKETS_A_CALL; i++)
-        if (map->count > map->most && !add_bucket(map, blocks))
-            return false;
-    return true;
+void map_grow(struct map *map, struct block *blocks) {
+    for (int i = 0; i < BUCKETS_A_CALL && map->count > map->most; i++)
+        if (!add_bucket(map, blocks))
+            return;
 }
 
 static void remove_bucket(struct map *map, struct block *blocks) {

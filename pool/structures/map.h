@@ -69,9 +69,8 @@ map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, u
     return 0;
 }
 
-/* Adds or removes a few buckets. map_grow returns false where the host has no memory for them: then
- * the chains get longer. */
-bool map_grow(struct map *map, struct block *blocks);
+/* Adds or removes a few buckets. Where the host has no memory for more, the chains get longer. */
+void map_grow(struct map *map, struct block *blocks);
 void map_shrink(struct map *map, struct block *blocks);
 
 static inline void map_insert(struct map *map, struct block *blocks, block_index b) {
@@ -111,6 +110,5 @@ static inline block_index map_take_seen(struct map *map, struct block *blocks, b
 }
 
 bool map_open(struct map *map, uint64_t most_blocks);
-void map_close(struct map *map);
 
 #endif

@@ -8,11 +8,6 @@ bool page_array_open(struct page_array *array, uint64_t most) {
     return array->all;
 }
 
-void page_array_close(struct page_array *array) {
-    host_array_drop(&array->memory);
-    *array = (struct page_array){0};
-}
-
 bool page_array_prepare(struct page_array *array, uint64_t more) {
     return more <= UINT32_MAX - array->count &&
            host_array_commit(&array->memory, (array->count + more) * sizeof(struct page));

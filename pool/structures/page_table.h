@@ -28,7 +28,6 @@ struct page_array {
 };
 
 bool page_array_open(struct page_array *array, uint64_t most);
-void page_array_close(struct page_array *array);
 
 /* Makes room for `more` pages; false: the host has no memory for them. */
 bool page_array_prepare(struct page_array *array, uint64_t more);

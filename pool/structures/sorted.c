@@ -51,18 +51,21 @@ void sorted_remove(block_index *root, struct block *blocks, block_index b) {
     *link = lower ? lower : higher;
 }
 
-/* Returns the first block of the key's zone that does not precede the key, or 0. */
-static block_index first_from(block_index root, const struct block *blocks,
-                              const struct block *key) {
-    block_index found = 0;
+/* Returns the last block of the key's zone that precedes the key, or else the first one that does
+ * not; 0: there is none. */
+static block_index find_beside(block_index root, const struct block *blocks,
+                               const struct block *key, bool before) {
+    block_index lower = 0, higher = 0;
     for (block_index b = root; b;) {
         if (sorted_precede(&blocks[b], key)) {
+            lower = b;
             b = blocks[b].after;
         } else {
-            found = b;
+            higher = b;
             b = blocks[b].before;
         }
     }
+    block_index found = before ? lower : higher;
     return found && block_zone(&blocks[found]) == block_zone(key) ? found : 0;
 }
 
@@ -70,36 +73,21 @@ block_index sorted_find(block_index root, const struct block *blocks, enum block
                         uint64_t granules) {
     const struct block key = {.tagged = (uint64_t)zone << BLOCK_ZONE_BIT,
                               .last = (uint32_t)(granules - 1)};
-    return first_from(root, blocks, &key);
+    return find_beside(root, blocks, &key, false);
 }
 
 block_index sorted_next(block_index root, const struct block *blocks, block_index b) {
     struct block key = blocks[b];
     key.tagged += BFC_GRANULE;
-    return first_from(root, blocks, &key);
-}
-
-/* Returns the last block of the key's zone that precedes the key, or 0. */
-static block_index last_before(block_index root, const struct block *blocks,
-                               const struct block *key) {
-    block_index found = 0;
-    for (block_index b = root; b;) {
-        if (sorted_precede(&blocks[b], key)) {
-            found = b;
-            b = blocks[b].after;
-        } else {
-            b = blocks[b].before;
-        }
-    }
-    return found && block_zone(&blocks[found]) == block_zone(key) ? found : 0;
+    return find_beside(root, blocks, &key, false);
 }
 
 block_index sorted_largest(block_index root, const struct block *blocks, enum block_zone zone) {
     const struct block key = {.tagged = ~BLOCK_TAG_MASK | (uint64_t)zone << BLOCK_ZONE_BIT,
                               .last = UINT32_MAX};
-    return last_before(root, blocks, &key);
+    return find_beside(root, blocks, &key, true);
 }
 
 block_index sorted_previous(block_index root, const struct block *blocks, block_index b) {
-    return last_before(root, blocks, &blocks[b]);
+    return find_beside(root, blocks, &blocks[b], true);
 }
