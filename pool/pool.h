@@ -32,9 +32,7 @@ typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses are multiples of this many bytes, as cudaMalloc's are; textures need this
- * alignment.
- */
+/* Sizes and addresses are multiples of this many bytes, as cudaMalloc's are, for textures. */
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 

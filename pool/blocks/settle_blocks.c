@@ -1,4 +1,5 @@
 
+#include "base/numbers.h"
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
@@ -10,8 +11,7 @@ void settle_completed(struct bfc_pool *pool, uint64_t most) {
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
         fence--; /* deferred blocks have no fence yet, so none of them can be complete */
-    if (fence > pool->completed)
-        pool->completed = fence;
+    pool->completed = bfc_max(pool->completed, fence);
 }
 
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence) {

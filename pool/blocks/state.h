@@ -19,7 +19,6 @@
 #include "pool/structures/lock.h"
 #include "pool/structures/map.h"
 
-/* Rounds down to whole granules. */
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
 /* ---- the policies (pool/policy/policy.h) as data ---- */
@@ -50,7 +49,7 @@ struct rules {
     uint64_t small_most; /* blocks of at most this many bytes have regions of their own; 0: none
                             have, or `exact` is set and the policy decides */
     bool mixes;          /* a request may take a block of the other zone before the pool grows */
-    uint64_t watched;    /* remake.h checks this many more allocations; 0 with `exact` */
+    uint64_t watched;    /* remake_before checks this many more allocations; 0 with `exact` */
     bool prepares;       /* `rounds` is set, or `watched` is not 0 */
     uint64_t whole_above; /* regions of more than this many granules are kept whole (whole.h) */
     uint64_t plain_most;  /* granules of the largest request that the hot path serves. 0 unless
@@ -168,7 +167,6 @@ static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes)
         note->thread = bfc_thread_identity();
 }
 
-/* Returns the bytes that were requested for a live block. */
 static inline uint64_t block_requested(const struct bfc_pool *pool, block_index b) {
     const struct block *at = &pool->blocks[b];
     uint64_t slack = block_slack(at);
@@ -177,12 +175,10 @@ static inline uint64_t block_requested(const struct bfc_pool *pool, block_index 
     return block_size(at) - slack;
 }
 
-/* Returns the fence under which a live block was handed out. */
 static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_index b) {
     return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
-/* Sets the identity of a live block. */
 static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
                                   uint64_t requested, bfc_fence handed_out) {
     struct block *at = &pool->blocks[b];

@@ -14,8 +14,7 @@
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
 /* As merge_ready, for rules that sort free blocks or note the ages of regions. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
-/* Frees a block that is in no bin, list or count; `fence` decides its state, as in bfc_pool_free.
- */
+/* Frees a block that is in no bin, list or count; `fence` is as in bfc_pool_free. */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
 /* Makes a pending or deferred block ready. */
 void surgery_make_ready(struct bfc_pool *pool, block_index b);

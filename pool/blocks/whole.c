@@ -1,4 +1,3 @@
-/* Keeps blocks that fill a large region in bins of their own. */
 #include "pool/blocks/whole.h"
 
 void whole_set_rules(struct bfc_pool *pool, bool plain) {

@@ -30,7 +30,6 @@ static enum bfc_status refuse_request(const struct request *request) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* Serves an allocation that the hot path does not serve. */
 static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/slots.h"
 #include "pool/blocks/state.h"
@@ -81,8 +82,7 @@ static uint64_t first_step(const struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t step = whole ? config->preallocate : config->growth_size;
-    step = ROUND_DOWN(step);
-    return step ? step : BFC_GRANULE;
+    return bfc_max(ROUND_DOWN(step), BFC_GRANULE);
 }
 
 enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,

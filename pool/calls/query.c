@@ -123,7 +123,6 @@ static uint64_t largest_room(const struct bfc_pool *pool) {
     return bfc_subtract_saturating(b ? block_size(&pool->blocks[b]) : 0, lead);
 }
 
-/* Returns the bytes of all blocks in `bins` that have at least `bytes`. */
 static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins, uint64_t bytes) {
     uint64_t granules = bytes / BFC_GRANULE + (bytes % BFC_GRANULE != 0), sum = 0;
     for (block_index b = 0;

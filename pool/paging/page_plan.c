@@ -36,8 +36,7 @@ static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
     return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
 }
 
-/* Returns the bytes at the end of `previous`, if it is ready, that a block of this size could use.
- */
+/* Returns the bytes at the end of `previous`, if ready, that a block of this size could use. */
 static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
                               uint64_t granules) {
     uint64_t size = ready_size(pool, previous);
@@ -131,7 +130,6 @@ static bool supply_pages(struct bfc_pool *pool, const struct request *request,
     return plan->missing <= place->space;
 }
 
-/* Adds a step of growth to the new pages if nothing has to move. */
 static void add_step(const struct bfc_pool *pool, const struct place *place, uint64_t room,
                      struct page_plan *plan) {
     if (plan->moving || !plan->making)

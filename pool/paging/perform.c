@@ -224,7 +224,6 @@ uint64_t perform_release(struct bfc_pool *pool) {
     return released;
 }
 
-/* Copies the lost pages to on_hand; the table keeps them. */
 static void choose_lost(struct paging *paging) {
     paging->on_hand.count = 0;
     if (!page_array_prepare(&paging->on_hand, paging->lost))
@@ -265,7 +264,6 @@ uint64_t perform_recover(struct bfc_pool *pool) {
 void perform_end(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     const struct page_array *pages = &paging->table.pages;
-    paging->on_hand.count = 0;
     for (uint32_t i = 0, end; i < pages->count; i = end) {
         end = victims_run(pages, i, pages->count);
         bfc_addr start = pages->all[i].start;

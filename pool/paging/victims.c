@@ -146,17 +146,14 @@ static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
     return pages_within(table, start, end) - ready;
 }
 
-static uint64_t to_come_around(const struct bfc_pool *pool, block_index b) {
-    block_index first = region_of(pool, b)->paged ? begin_of_run(pool, b) : 0;
-    return first ? to_come_in_run(pool, first) : 0;
-}
-
 uint64_t victims_to_come(const struct bfc_pool *pool) {
+    const struct block_list *lists[] = {&pool->pending_list, &pool->deferred_list};
     uint64_t bytes = 0;
-    for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer)
-        bytes += to_come_around(pool, b);
-    for (block_index b = pool->deferred_list.oldest; b; b = pool->details[b].newer)
-        bytes += to_come_around(pool, b);
+    for (int i = 0; i < 2; i++)
+        for (block_index b = lists[i]->oldest; b; b = pool->details[b].newer) {
+            block_index first = region_of(pool, b)->paged ? begin_of_run(pool, b) : 0;
+            bytes += first ? to_come_in_run(pool, first) : 0;
+        }
     return bytes;
 }
 

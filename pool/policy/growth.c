@@ -162,8 +162,7 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* Doubles the step of policy bfc until it is larger than `size` or reaches its top, at least once.
- */
+/* Doubles the step of policy bfc until it holds a block of `size`, and once more; up to its top. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

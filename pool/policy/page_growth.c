@@ -15,9 +15,8 @@
  * get pages of their own. If the pool cannot get such pages, small and large blocks share pages
  * until pages move again; otherwise each small block would ask the device in vain.
  *
- * A page that was made for a large block goes back to the device before a much smaller block is put
- * into it (pool/paging/remake.h). The pool looks for such pages only while it has large pages, and
- * only in WATCHED allocations for each large page or later step, which take much less time than the
+ * The pool looks for pages to remake (pool/paging/remake.c) only while it has large ones, and only
+ * in WATCHED allocations for each large page or later step, which take much less time than the
  * pages took to make.
  *
  * docs/internals/pages.md has figures.

@@ -132,10 +132,6 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     return status;
 }
 
-static bool is_in(const struct region *region, bfc_addr address) {
-    return address - region->start < region->size;
-}
-
 /* May ready pages go back? Not if the region of `planned` is open to all, because its pages would
  * go as well. */
 static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
@@ -149,9 +145,12 @@ uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned) {
     settle_completed(pool, FENCES_ALL);
     if (pages_may_go(pool, planned))
         released = pages_trim(pool, UINT64_MAX, false);
-    for (region_index r = 1; r < pool->region_high; r++)
-        if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
+    for (region_index r = 1; r < pool->region_high; r++) {
+        const struct region *region = &pool->regions[r];
+        bool is_planned = planned - region->start < region->size;
+        if (!is_planned && region_idle_block(pool, region))
             released += region_release(pool, r);
+    }
     pool_leave(pool);
     return released;
 }

@@ -1,9 +1,5 @@
-/*
- * Gives idle regions back; a region is idle if one ready block fills it. If more than gc_threshold
- * is reserved, the regions go that have been idle for at least the mean age (idle_collect); if an
- * allocation needs room, large ones (idle_release_large); by the clock, those that stay idle for
- * long (bfc_pool_trim_idle).
- */
+/* Gives regions back that one ready block fills. If more than gc_threshold is reserved, those go
+ * that have been idle for at least the mean age (idle_collect). */
 
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"

@@ -7,8 +7,6 @@
  * 3 wait for all fences, since what they free may make regions wholly free, then for awaited
  *   blocks, one by one, and again 2;
  * and last, for any policy, grow if a region was given back meanwhile.
- *
- * The lock is dropped around every call of the upstream.
  */
 
 #include <time.h>
@@ -94,8 +92,6 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
     return wait_for_awaited(pool, request, status);
 }
 
-/* Waits for the oldest fences that free enough memory; before that, until the deferred blocks are
- * ready, if there are any. */
 static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
     if (pool->deferred_list.oldest && pool->upstream.wait) {
         wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);

@@ -1,10 +1,5 @@
-/*
- * Adds regions, grows the pool, and gives regions back.
- *
- * The upstream is never called under the pool's lock. One thread at a time asks the upstream for a
- * region; another thread that needs one meanwhile waits for growth_lock, and searches again before
- * it asks.
- */
+/* One thread at a time asks the upstream for a region; another thread that needs one meanwhile
+ * waits for growth_lock, and searches again before it asks. */
 #include "pool/regions/regions.h"
 
 #include "base/numbers.h"
@@ -66,11 +61,8 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
     policy_set_plain(pool);
 }
 
-/*
- * Gives an idle region back; drops the lock meanwhile. Returns how many bytes went. If the upstream
- * refuses, the region is the pool's again, as one block that is freed under `fence`; if the host
- * then has no memory for its records, the region is lost.
- */
+/* As region_release; but a region that the upstream refuses becomes one block that is freed under
+ * `fence`. If the host then has no memory for its records, the region is lost. */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
     gone.apart = false;
@@ -294,7 +286,7 @@ static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct grow
     return result;
 }
 
-/* Computes the size of the region to ask for. False: the limit has no room for it. */
+/* False: the limit has no room for the region. */
 static bool plan_growth(struct bfc_pool *pool, const struct request *request,
                         struct growth *growth) {
     uint64_t size = request_size(request), room = room_below_limit(pool);
@@ -344,7 +336,6 @@ static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) 
     return BFC_OK;
 }
 
-/* Adds one region that has room for the request. */
 static enum bfc_status add_for(struct bfc_pool *pool, const struct request *request,
                                bfc_addr *start) {
     struct growth growth;

@@ -14,8 +14,6 @@
  *   take what other threads or streams have made ready meanwhile;
  * 9 try the policy's last resorts (last_resorts.c), then the same request without rounding;
  * 10 take from planned regions, even what the policy refuses.
- *
- * The lock is dropped around every call of the upstream.
  */
 
 #include "pool/regions/regions.h"
@@ -41,8 +39,6 @@ static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
 
-/* Tries the last resorts, unless they are switched off, and then the size without rounding; counts
- * the results. */
 static bool climb_all(struct bfc_pool *pool, const struct request *request, uint64_t released,
                       enum bfc_status *status) {
     struct bfc_pool_stats *stats = pool->stats;

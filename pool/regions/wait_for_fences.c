@@ -1,4 +1,3 @@
-/* Waits for fences. The lock is dropped around every call of the upstream. */
 #include "pool/regions/regions.h"
 
 #include "base/numbers.h"

@@ -1,5 +1,3 @@
-/* Hands out a block at an address that the caller names: finds the free blocks that the range lies
- * in, and cuts the range out of them. */
 #include "pool/search/place.h"
 
 #include "base/numbers.h"
@@ -93,10 +91,6 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
     return b;
 }
 
-static block_index smaller_of(const struct bfc_pool *pool, block_index a, block_index b) {
-    return a && (!b || pool->blocks[a].last <= pool->blocks[b].last) ? a : b;
-}
-
 /* Returns the smallest block of the treap, of either zone, with room for `granules` at an address
  * where a block of that size may start; 0: there is none. */
 static block_index smallest_in(const struct bfc_pool *pool, block_index root, uint64_t granules) {
@@ -105,7 +99,8 @@ static block_index smallest_in(const struct bfc_pool *pool, block_index root, ui
         block_index b = sorted_find(root, pool->blocks, (enum block_zone)zone, granules);
         while (b && !block_has_room(pool, b, granules))
             b = sorted_next(root, pool->blocks, b);
-        best = smaller_of(pool, best, b);
+        if (b && (!best || pool->blocks[b].last < pool->blocks[best].last))
+            best = b;
     }
     return best;
 }

@@ -43,10 +43,6 @@ bool place_take_in(struct bfc_pool *pool, block_index b, const struct request *r
  * False: no block has room, or the host has no memory for the records. */
 bool place_take_smallest(struct bfc_pool *pool, const struct request *request);
 
-static inline bool place_is_in(const struct block *b, bfc_addr address) {
-    return address - block_start(b) < block_size(b);
-}
-
 /* Returns the block that holds `at` if it is among the PLACE_STEPS blocks from the live block at
  * `below` on. 0: it is not, or no live block starts at `below`. */
 static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr at,
@@ -54,7 +50,7 @@ static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr 
     const struct block *blocks = pool->blocks;
     block_index b = below ? map_find(&pool->map, blocks, below) : 0;
     for (int i = 0; b && i < PLACE_STEPS; i++, b = blocks[b].next)
-        if (place_is_in(&blocks[b], at))
+        if (at - block_start(&blocks[b]) < block_size(&blocks[b]))
             return b;
     return 0;
 }

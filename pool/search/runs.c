@@ -1,4 +1,3 @@
-/* Finds runs: neighbouring ready and pending blocks that together have room for a request. */
 #include "pool/search/runs.h"
 
 #include "pool/policy/growth.h"

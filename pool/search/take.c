@@ -1,4 +1,3 @@
-/* Searches free blocks for a request, and merges them if need be. */
 #include "pool/search/take.h"
 
 #include "base/atomic.h"

@@ -72,13 +72,6 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
         pool_note(pool, id, request->bytes);
 }
 
-/* Should block b, which is larger than the request, be split? */
-static inline bool is_cut(const struct bfc_pool *pool, block_index b,
-                          const struct request *request) {
-    return LIKELY(pool->rules.cuts_all) ||
-           policy_splits(pool, request_size(request), block_size(&pool->blocks[b]));
-}
-
 /*
  * Removes what the request needs from free block b, which is in `bins`, and returns it as a block
  * in no bin. That is b itself if b has the right size, the policy does not split it, or the host
@@ -87,7 +80,9 @@ static inline bool is_cut(const struct bfc_pool *pool, block_index b,
 static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
                                           const struct request *request, bool plain) {
     struct block *blocks = pool->blocks;
-    if (block_granules(&blocks[b]) > request->granules && (plain || is_cut(pool, b, request))) {
+    if (block_granules(&blocks[b]) > request->granules &&
+        (plain || LIKELY(pool->rules.cuts_all) ||
+         policy_splits(pool, request_size(request), block_size(&blocks[b])))) {
         bins_begin_resize(bins, blocks, b, plain);
         block_index front = split_front(pool, b, request->granules);
         bins_end_resize(bins, blocks, b, plain);

@@ -21,8 +21,7 @@ typedef uint32_t block_index;
 #define MOST_GRANULES ((uint64_t)1 << 32)
 #define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
 
-/* The alignment of a large block in granules, and the most granules that may lie unused before one.
- */
+/* The alignment of a large block in granules, and the most that may lie unused before one. */
 #define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
 #define MOST_LEAD (LARGE_GRANULES - 1)
 

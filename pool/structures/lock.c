@@ -6,12 +6,8 @@
 #include "base/cancel.h"
 #include "pool/structures/pause.h"
 
-/*
- * Passing the lock to another core is expensive because the pool's records move to that core's
- * cache. So a thread that has the lock should keep it for several calls, and waiting threads sleep
- * longer the longer they wait. The numbers were chosen by measurement
- * (docs/notes/pool-experiments.md).
- */
+/* Passing the lock to another core is expensive because the pool's records move to that core's
+ * cache. The numbers were chosen by measurement (docs/notes/pool-experiments.md). */
 #define MOST_PAUSES 256 /* between two tries; all pauses before the first nap take some 10 us */
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000

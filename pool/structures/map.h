@@ -15,7 +15,6 @@
 #include "pool/structures/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
-#define MAP_HASH_SHIFT BFC_GRANULE_BITS /* tags in the lower bits do not change the hash */
 #define MAP_FEWEST_KEPT 8192 /* buckets in eight pages: a table of this size does not shrink */
 #define MAP_GLIMPSED 3       /* blocks of a chain that map_glimpse looks at; most chains have two */
 
@@ -29,8 +28,8 @@ struct map {
 };
 
 READS_WITHOUT_LOCK static inline uint32_t map_hash(bfc_addr start) {
-    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
-    return (uint32_t)(((start >> MAP_HASH_SHIFT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4), without the tags. */
+    return (uint32_t)(((start >> BFC_GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 READS_WITHOUT_LOCK static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {

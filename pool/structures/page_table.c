@@ -50,8 +50,7 @@ static void count_page(struct page_table *table, const struct page *page, uint32
     table->uneven += page->bytes > table->granule ? change : 0;
 }
 
-/* Adds from the last page to the first, so that the pages between two added ones move up at once.
- */
+/* Adds the last page first, so that the pages between two added ones move up at once. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
     struct page_array *array = &table->pages;
     uint32_t all = array->count + count;

@@ -35,7 +35,6 @@ bool page_array_prepare(struct page_array *array, uint64_t more);
 /* Adds a page at the end, for which page_array_prepare must have made room. */
 void page_array_append(struct page_array *array, const struct page *page);
 
-/* Sorts by address. */
 void page_array_sort(struct page_array *array);
 
 struct page_table {
