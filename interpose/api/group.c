@@ -61,9 +61,10 @@ static bool get_block(const struct bfc_driver *driver, struct bfc_arena *arena, 
                       enum bfc_reuse_how how, CUdeviceptr *start) {
     struct bfc_outcome outcome;
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, &outcome);
-    *start = outcome.pointer;
-    if (outcome.status == BFC_OK)
+    if (outcome.status == BFC_OK) {
+        *start = outcome.pointer;
         return result == CUDA_SUCCESS;
+    }
     struct bfc_call call =
         bfc_call_of(driver, arena, bytes, how, start, outcome.status, outcome.error);
     call.in_pool = true;

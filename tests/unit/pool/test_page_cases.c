@@ -86,6 +86,23 @@ static const char *stitches(void) {
     return close_case(&m, m.fake.taken == 8 * UNIT, "pages were made beyond the limit");
 }
 
+/* What cuMemGetInfo may tell as free: pages that are free apart from each other serve one request.
+ */
+static const char *counts_as_one_room(void) {
+    static struct machine m;
+    open_exact(&m, 8 * UNIT);
+    bfc_addr at[4];
+    for (int i = 0; i < 4; i++)
+        at[i] = allocate_units(&m, 2);
+    free_at(&m, at[0]);
+    free_at(&m, at[2]);
+    struct bfc_pool_room room;
+    bfc_pool_read_room(m.pool, &room);
+    bool held = room.largest == 4 * UNIT;
+    allocate_units(&m, 4);
+    return close_case(&m, held, "free pages apart from each other do not count as one room");
+}
+
 /* A gap between two free blocks, which alone have pages to spare: they must not be kept for it. */
 static const char *leaves_the_gap(void) {
     static struct machine m;
@@ -627,6 +644,7 @@ static const struct {
 } cases[] = {
     {"the last free block grows in place", grows_in_place},
     {"pages apart from each other serve one request", stitches},
+    {"pages apart from each other count as one room", counts_as_one_room},
     {"what joins two blocks does not keep their pages", leaves_the_gap},
     {"a page between two goes back", gives_back_one},
     {"idle pages go back", gives_back_idle},

@@ -612,6 +612,18 @@ static bool is_in(bfc_addr at, bfc_addr region, uint64_t size) {
     return at >= region && at - region < size;
 }
 
+Test(policy, the_largest_room_may_be_of_small_or_of_large_blocks) {
+    struct bfc_pool_room room;
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr small = get(KIB), large = get(40 * MIB);
+    give(small);
+    bfc_pool_read_room(pool, &room);
+    cr_expect_eq(room.largest, 2 * MIB);
+    give(large);
+    bfc_pool_read_room(pool, &room);
+    cr_expect_eq(room.largest, 40 * MIB);
+}
+
 Test(policy, a_small_block_does_not_pin_a_large_region_that_is_pending) {
     open_reusing();
     bfc_addr region = give_pending_region(1);
