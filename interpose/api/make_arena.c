@@ -15,6 +15,7 @@
 #include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/submission/submission.h"
 
 /* Asks the driver about the context's device, and sets the arena's limits. */
 static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
@@ -88,6 +89,7 @@ struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcont
     struct bfc_arena *arena = calloc(1, sizeof *arena);
     if (arena) {
         arena->references = 1;
+        arena->waited_for = UINT64_MAX;
         arena->source = source;
         arena->context = context;
         arena->id = id;
@@ -134,5 +136,6 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     arena = bfc_arena_complete(arena, driver, process->options.free_mode, &config);
     if (arena)
         arena->plain_most = arena->plain_limit = plain_most(arena);
+    bfc_submissions_stop_at_exit();
     return arena;
 }

@@ -49,6 +49,8 @@ struct bfc_arena {
     CUdeviceptr spare_page; /* atomic: memory that was allocated to wait by its free, and whose free
                                the driver has refused; 0: none */
     bfc_fence lazy_until; /* atomic: before this fence is complete no pending block is handed out */
+    uint64_t waited_for;  /* atomic: the sum of submissions (submission.h) before the last wait for
+                             all work of the context; UINT64_MAX: none, or not known */
     const struct bfc_memory_source *source; /* never changes */
     struct bfc_arena *home; /* for an arena of host memory: the arena of its context's device
                                memory, with a reference; NULL: this arena has device memory */

@@ -57,8 +57,9 @@ struct bfc_options {
     double trim_idle;     /* seconds; below 0: idle regions are kept */
     int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */
-    char record[256];     /* a file, or empty */
-    char plan[256];       /* a file, or auto, or empty */
+    bool gate;
+    char record[256]; /* a file, or empty */
+    char plan[256];   /* a file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */

@@ -190,6 +190,20 @@ const struct bfc_process *bfc_process(void) {
     return process && process->alive ? process : NULL;
 }
 
+bool bfc_process_counts_submissions(void) {
+    int error = errno;
+    struct bfc_process *process = bfc_scratch_begin(sizeof *process);
+    if (!process)
+        return false;
+    const struct bfc_options *options = &process->options;
+    bfc_options_init(&process->options);
+    read_settings(process);
+    bool counts = options->gate && !is_watched() && !find_objection(options);
+    bfc_scratch_end(process, sizeof *process);
+    errno = error;
+    return counts;
+}
+
 /* In a forked child the page is wiped already, so there is nothing to change. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);

@@ -16,6 +16,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/hooked_calls.h"
+#include "interpose/driver/submission_calls.h"
 
 /* Further calls that the library makes: NAME, parameters. */
 #define BFC_USED_CALLS(X)                                                                          \
@@ -46,6 +47,7 @@
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                             \
     X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
     X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
+    X(cuStreamGetFlags, (CUstream, unsigned *))                                                    \
     X(cuStreamGetId, (CUstream, unsigned long long *))                                             \
     X(cuStreamGetId_ptsz, (CUstream, unsigned long long *))                                        \
     X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *))                                    \
@@ -54,12 +56,16 @@
 
 #undef cuEventRecord
 #undef cuStreamGetCtx
+#undef cuStreamGetFlags
 #undef cuStreamGetId
 #undef cuStreamIsCapturing
 
 struct bfc_driver {
 #define FIELD(name, parameters, ...) CUresult(*name) parameters;
     BFC_HOOKED_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, words, ...) CUresult(*name) BFC_WORDS_##words;
+    BFC_SUBMISSION_CALLS(FIELD)
 #undef FIELD
 #define FIELD(name, parameters) CUresult(*name) parameters;
     BFC_USED_CALLS(FIELD)

@@ -100,6 +100,8 @@ typedef unsigned long long bfc_cuda_flags;
       end_capture(driver, stream, false, driver->cuStreamEndCaptureToCig(stream)))                 \
     X(cuStreamEndCaptureToCig_ptsz, (CUstream stream),                                             \
       end_capture(driver, stream, true, driver->cuStreamEndCaptureToCig_ptsz(stream)))             \
+    X(cuGetExportTable, (const void **table, const CUuuid *id),                                    \
+      note_export_table(id, driver->cuGetExportTable(table, id)))                                  \
     X(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags),       \
       replace_entry(name, entry, version, flags,                                                   \
                     driver->cuGetProcAddress(name, entry, version, flags)))                        \
@@ -289,9 +291,9 @@ typedef unsigned long long bfc_cuda_flags;
              (CUgraphExec * out, CUgraph graph, void *how), (out, graph, how), BFC_HERE)           \
     BFC_IN_STREAM(X, cuGraphUpload, stream, (CUgraphExec graph, CUstream stream), (graph, stream)) \
     BFC_IN_STREAM(X, cuGraphLaunch, stream, (CUgraphExec graph, CUstream stream), (graph, stream)) \
-    X(cuLaunch, (CUfunction function), (function), BFC_HERE)                                       \
+    X(cuLaunch, (CUfunction function), (function), BFC_IN(NULL, false))                            \
     X(cuLaunchGrid, (CUfunction function, int width, int height), (function, width, height),       \
-      BFC_HERE)                                                                                    \
+      BFC_IN(NULL, false))                                                                         \
     X(cuLaunchGridAsync, (CUfunction function, int width, int height, CUstream stream),            \
       (function, width, height, stream), BFC_IN(stream, false))                                    \
     BFC_IN_STREAM(X, cuLaunchKernel, stream,                                                       \
@@ -446,40 +448,58 @@ typedef unsigned long long bfc_cuda_flags;
  * have returned is noticed at the next free. NAME, parameters, arguments.
  */
 #define BFC_FAILURE_CALLS(X)                                                                       \
-    X(cuCtxSynchronize, (void), ())                                                                \
-    X(cuCtxSynchronize_v2, (CUcontext context), (context))                                         \
     X(cuEventSynchronize, (CUevent event), (event))                                                \
     X(cuEventQuery, (CUevent event), (event))                                                      \
-    BFC_BOTH(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))                           \
-    BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))                                 \
-    BFC_BOTH(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),                \
-             (to, from, bytes))                                                                    \
-    BFC_BOTH(X, _ptsz, cuMemcpyDtoHAsync_v2,                                                       \
-             (void *to, CUdeviceptr from, size_t bytes, CUstream stream),                          \
-             (to, from, bytes, stream))                                                            \
-    BFC_BOTH(X, _ptsz, cuMemcpyHtoDAsync_v2,                                                       \
-             (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),                    \
-             (to, from, bytes, stream))                                                            \
-    BFC_BOTH(X, _ptsz, cuMemcpyDtoDAsync_v2,                                                       \
-             (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                    \
-             (to, from, bytes, stream))                                                            \
-    BFC_BOTH(X, _ptsz, cuMemcpyAsync,                                                              \
-             (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                    \
-             (to, from, bytes, stream))                                                            \
-    BFC_BOTH(X, _ptsz, cuMemsetD8Async,                                                            \
-             (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),                 \
-             (to, value, count, stream))                                                           \
-    BFC_BOTH(X, _ptsz, cuMemsetD32Async,                                                           \
-             (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                      \
-             (to, value, count, stream))
+    BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/* Every call with a hook: NAME, parameters, and at least one column more. */
+/*
+ * Calls that submit work to a stream. They note a failure as well. NAME, parameters, arguments,
+ * stream (NULL: the default one), whether the default stream is the thread's own. Further such
+ * calls have a place in a stream, above, or a row in submission_calls.h.
+ */
+#define BFC_STREAM_CALLS(X)                                                                        \
+    BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
+              (to, from, bytes), NULL)                                                             \
+    BFC_TWINS(X, _ptsz, cuMemcpyDtoHAsync_v2,                                                      \
+              (void *to, CUdeviceptr from, size_t bytes, CUstream stream),                         \
+              (to, from, bytes, stream), stream)                                                   \
+    BFC_TWINS(X, _ptsz, cuMemcpyHtoDAsync_v2,                                                      \
+              (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),                   \
+              (to, from, bytes, stream), stream)                                                   \
+    BFC_TWINS(X, _ptsz, cuMemcpyDtoDAsync_v2,                                                      \
+              (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                   \
+              (to, from, bytes, stream), stream)                                                   \
+    BFC_TWINS(X, _ptsz, cuMemcpyAsync,                                                             \
+              (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),                   \
+              (to, from, bytes, stream), stream)                                                   \
+    BFC_TWINS(X, _ptsz, cuMemsetD8Async,                                                           \
+              (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),                \
+              (to, value, count, stream), stream)                                                  \
+    BFC_TWINS(X, _ptsz, cuMemsetD32Async,                                                          \
+              (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                     \
+              (to, value, count, stream), stream)
+
+/* Waits for all work of a context. They note a failure as well. NAME, parameters, arguments, the
+ * context (NULL: the current one). */
+#define BFC_WAIT_CALLS(X)                                                                          \
+    X(cuCtxSynchronize, (void), (), NULL)                                                          \
+    X(cuCtxSynchronize_v2, (CUcontext context), (context), context)
+
+/* Waits for all work of a stream. They note a failure as well. NAME, parameters, arguments, whether
+ * the default stream is the thread's own. */
+#define BFC_STREAM_WAIT_CALLS(X)                                                                   \
+    BFC_TWINS(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))
+
+/* Every call with a hook in each process: NAME, parameters, and at least one column more. */
 #define BFC_HOOKED_CALLS(X)                                                                        \
     BFC_POOLED_CALLS(X)                                                                            \
     BFC_ANSWERED_CALLS(X)                                                                          \
     BFC_MAKING_CALLS(X)                                                                            \
     BFC_CAPTURE_CALLS(X)                                                                           \
-    BFC_BYPASS_CALLS(X) BFC_INCIDENTAL_CALLS(X) BFC_SYNCHRONOUS_CALLS(X) BFC_FAILURE_CALLS(X)
+    BFC_BYPASS_CALLS(X)                                                                            \
+    BFC_INCIDENTAL_CALLS(X)                                                                        \
+    BFC_SYNCHRONOUS_CALLS(X)                                                                       \
+    BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X) BFC_STREAM_WAIT_CALLS(X)
 
 /* The header's macros turn these names into those of newer variants, or into their twins if a
  * program is compiled with a default stream for each thread. */

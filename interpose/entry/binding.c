@@ -24,6 +24,7 @@
 #include "interpose/entry/unknown.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/readable.h"
+#include "interpose/submission/enclose.h"
 
 #if defined(__x86_64__)
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };
@@ -123,7 +124,7 @@ static ElfW(Addr) new_address(const struct binding *binding, const char *name, E
         return (ElfW(Addr))(binding->undoes ? bfc_unknown_real((void *)address)
                                             : bfc_unknown_wrapper((void *)address));
     ElfW(Addr) real = (ElfW(Addr))bfc_hook_real(binding->driver, hook);
-    ElfW(Addr) ours = (ElfW(Addr))hook->replacement;
+    ElfW(Addr) ours = (ElfW(Addr))bfc_hook_replacement(hook);
     if (!real || address != (binding->undoes ? ours : real))
         return 0;
     if (!binding->undoes)
@@ -232,6 +233,8 @@ static void explain_sealed(void) {
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     bfc_readable_begin_process();
+    if (bfc_process_counts_submissions())
+        bfc_submissions_begin_process();
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);
     if (!bound)

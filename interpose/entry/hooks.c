@@ -20,8 +20,10 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/give_back.h"
+#include "interpose/reuse/program_waits.h"
 #include "interpose/reuse/sharing.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/submission/enclose.h"
 
 /* ---- what hooks do besides their call ---- */
 
@@ -74,6 +76,7 @@ static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
 static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
                                CUresult (*real)(CUstream)) {
     bool last = bfc_capture_ended(stream, false);
+    bfc_only_stream_destroyed(stream);
     CUresult result = real(stream);
     if (result != CUDA_SUCCESS && still_captures(driver, stream)) {
         bfc_capture_begin();
@@ -82,6 +85,42 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
         bfc_reuse_after_captures(driver);
     }
     return result;
+}
+
+/*
+ * Tables of functions without names, which NVIDIA's runtime and tools use. Those that the runtime
+ * asks for submit no work, as far as is known: they load modules, find contexts, keep what belongs
+ * to one, and tell tools of calls (ids and what they hold: the source of ZLUDA, 2025). Any other
+ * may.
+ */
+static CUresult note_export_table(const CUuuid *id, CUresult result) {
+    static const unsigned char known[][sizeof id->bytes] = {
+        {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
+         0xf9},
+        {0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
+         0x66},
+        {0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
+         0xdc},
+        {0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
+         0x93},
+        {0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
+         0x7e},
+        {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
+         0xf2},
+    };
+    if (result != CUDA_SUCCESS || !id)
+        return result;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
+            return result;
+    bfc_submissions_may_hide("cuGetExportTable gave an unknown table");
+    return result;
+}
+
+/* The beginning of a submission, if the call's place is a stream. */
+static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
+    return place.kind == BFC_PLACE_STREAM ? bfc_submission_begin(place.stream, place.per_thread)
+                                          : 0;
 }
 
 static CUresult replace_entry(const char *name, void **entry, int version, bfc_cuda_flags flags,
@@ -122,9 +161,11 @@ BFC_ANSWERED_CALLS(ANSWERED)
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
+        bfc_only_stream_bar();                                                                     \
         bfc_capture_begin();                                                                       \
         CUresult result = driver->name arguments;                                                  \
         bfc_capture_began(stream, per_thread, mode, result);                                       \
+        bfc_only_stream_unbar();                                                                   \
         return result;                                                                             \
     }
 BFC_CAPTURE_CALLS(CAPTURE)
@@ -134,9 +175,12 @@ BFC_CAPTURE_CALLS(CAPTURE)
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        CUresult result = call;                                                                    \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
+        CUresult result;                                                                           \
+        do {                                                                                       \
+            uint64_t counted = begin_in_place(place);                                              \
             result = call;                                                                         \
+            bfc_submission_end(counted);                                                           \
+        } while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place));     \
         if (result == CUDA_SUCCESS)                                                                \
             then;                                                                                  \
         bfc_reuse_note_failure(result);                                                            \
@@ -165,7 +209,6 @@ enum {
 #undef BFC_CALL
 #define ONE(name, ...) +1
     calls_retried = 0 BFC_BYPASS_CALLS(ONE) BFC_INCIDENTAL_CALLS(ONE)
-#undef ONE
 };
 _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has no hook");
 BFC_MAKING_CALLS(RETRIED)
@@ -176,7 +219,9 @@ BFC_INCIDENTAL_CALLS(INCIDENTAL)
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t counted = bfc_submission_begin(NULL, per_thread);                                 \
         CUresult result = driver->name arguments;                                                  \
+        bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
         if (result == CUDA_SUCCESS && bfc_sync_memops_is_used())                                   \
             result = bfc_sync_memops_wait(driver, to, from, per_thread);                           \
@@ -193,15 +238,75 @@ BFC_SYNCHRONOUS_CALLS(SYNCHRONOUS)
     }
 BFC_FAILURE_CALLS(NOTED)
 
+#define SUBMITTED(name, parameters, arguments, stream, per_thread)                                 \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t counted = bfc_submission_begin((CUstream)(stream), per_thread);                   \
+        CUresult result = driver->name arguments;                                                  \
+        bfc_submission_end(counted);                                                               \
+        bfc_reuse_note_failure(result);                                                            \
+        return result;                                                                             \
+    }
+#define SUBMITTED_WORDS(name, words, stream, per_thread)                                           \
+    SUBMITTED(name, BFC_WORDS_##words, BFC_PASSED_##words, stream, per_thread)
+BFC_STREAM_CALLS(SUBMITTED)
+BFC_SUBMISSION_CALLS(SUBMITTED_WORDS)
+
+#define WAITED(name, parameters, arguments, context)                                               \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        struct bfc_program_wait wait = bfc_program_wait_begin(driver, context);                    \
+        CUresult result = driver->name arguments;                                                  \
+        bfc_program_wait_end(&wait, result);                                                       \
+        bfc_reuse_note_failure(result);                                                            \
+        return result;                                                                             \
+    }
+BFC_WAIT_CALLS(WAITED)
+
+#define STREAM_WAITED(name, parameters, arguments, per_thread)                                     \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t freed = bfc_only_stream_freed();                                                  \
+        CUresult result = driver->name arguments;                                                  \
+        if (result == CUDA_SUCCESS)                                                                \
+            bfc_only_stream_waited_for(bfc_stream_of_handle(stream, per_thread), freed);           \
+        bfc_reuse_note_failure(result);                                                            \
+        return result;                                                                             \
+    }
+BFC_STREAM_WAIT_CALLS(STREAM_WAITED)
+
 /* ---- how a program is given a hook ---- */
 
-static const struct bfc_hook hooks[] = {
-#define ROW(name, ...)                                                                             \
-    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-    BFC_HOOKED_CALLS(ROW)
+enum {
+#define ROW(name, ...) row_of_##name,
+    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW)
 #undef ROW
 };
-enum { HOOKS = sizeof hooks / sizeof hooks[0] };
+
+static const struct bfc_hook hooks[] = {
+#define ROW(name, ...) {#name, row_of_##name, offsetof(struct bfc_driver, name)},
+    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW)
+#undef ROW
+};
+
+/* By a switch, since a table of pointers would cost every process relocations at its start. */
+void *bfc_hook_replacement(const struct bfc_hook *hook) {
+    switch (hook->row) {
+#define ROW(name, ...)                                                                             \
+    case row_of_##name:                                                                            \
+        return __extension__(void *) hook_##name;
+        BFC_HOOKED_CALLS(ROW)
+        BFC_SUBMISSION_CALLS(ROW)
+#undef ROW
+    }
+    return NULL;
+}
+
+/* How many rows of `hooks` this process uses. */
+static size_t count_hooks(void) {
+    enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) };
+    return sizeof hooks / sizeof hooks[0] - (bfc_submissions_are_counted ? 0 : ONLY_COUNTED);
+}
 
 void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook) {
     return *(void *const *)((const char *)driver + hook->real);
@@ -210,7 +315,7 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     if (name[0] != 'c' || name[1] != 'u') /* excludes nearly all names that a process looks up */
         return NULL;
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < count_hooks(); i++)
         if (strcmp(hooks[i].symbol, name) == 0)
             return &hooks[i];
     return NULL;
@@ -266,21 +371,46 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
     return symbol ? find_variant(symbol, flags) : NULL;
 }
 
+/* Calls of graphics and of profilers, which other headers than cuda.h declare. None of them submits
+ * work that uses pooled memory. */
+static bool is_of_other_header(const char *name) {
+    static const char beginnings[][12] = {"cuGL",  "cuGraphics", "cuEGL",     "cuVDPAU",
+                                          "cuD3D", "cuWGL",      "cuProfiler"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+bool bfc_hook_may_lack(const char *name, int version) {
+    enum { NEWEST = 13050 }; /* of calls.inc */
+    if (is_of_other_header(name))
+        return false;
+    size_t length = strcspn(name, "_");
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (strncmp(calls[i].symbol, name, length) == 0 &&
+            (!calls[i].symbol[length] || calls[i].symbol[length] == '_'))
+            return version > NEWEST;
+    return true;
+}
+
 static void *give_hook(const struct bfc_hook *hook) {
     bfc_routes_note(hook->symbol, BFC_ROUTE_PROC_ADDRESS);
-    return hook->replacement;
+    return bfc_hook_replacement(hook);
 }
 
 void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
     const struct bfc_driver *driver = bfc_driver();
     if (!real || !driver)
         return real;
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < count_hooks(); i++)
         if (real == bfc_hook_real(driver, &hooks[i]))
             return give_hook(&hooks[i]);
     const struct bfc_hook *hook = find_by_request(name, version, flags);
     if (hook && bfc_hook_real(driver, hook))
         return give_hook(hook);
+    if (bfc_hook_may_lack(name, version))
+        bfc_submissions_may_hide(name);
     if (strncmp(name, "cuMemAlloc", strlen("cuMemAlloc")) == 0)
         bfc_segment_count_bypassed(BFC_BYPASS_UNKNOWN_ENTRY, 0);
     return bfc_unknown_entry(name, real);

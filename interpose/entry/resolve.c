@@ -26,6 +26,7 @@
 #include "interpose/entry/hooks.h"
 #include "interpose/entry/runtime.h"
 #include "interpose/host/c_library.h"
+#include "interpose/submission/enclose.h"
 
 /*
  * Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
@@ -196,7 +197,7 @@ static bool patches_code(const void *caller) {
 /* Returns the driver's own function if the look-up would find its hook, else NULL. */
 static void *driver_own(void *handle, const char *name, const void *caller) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
-    return hook && finds_real(handle, name, caller, hook->replacement)
+    return hook && finds_real(handle, name, caller, bfc_hook_replacement(hook))
                ? bfc_hook_real(bfc_driver(), hook)
                : NULL;
 }
@@ -208,6 +209,11 @@ static void *resolve_driver(void *handle, const char *name, const void *caller) 
     if (patches_code(caller))
         return driver_own(handle, name, caller);
     note_hook(name);
+    if (bfc_submissions_are_counted && bfc_hook_may_lack(name, 0)) {
+        if (bfc_real_dlsym(bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), name))
+            bfc_submissions_may_hide(name);
+        bfc_forget_dl_error();
+    }
     return NULL;
 }
 

@@ -543,6 +543,13 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
 }
 
+void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last) {
+    lock_fences(fences);
+    if (fences->mixed == 0 && fences->usual == context)
+        retire_up_to(fences, last);
+    unlock_fences(fences);
+}
+
 bfc_fence bfc_fences_last(struct bfc_fences *fences) {
     return read_number(fences, &fences->next) - 1;
 }

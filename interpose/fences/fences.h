@@ -54,6 +54,11 @@ bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *dr
 CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driver *driver,
                                 bfc_fence fence);
 
+/* Notes a wait for all work of `context` that began when `last` was the last fence drawn: the
+ * fences up to it are complete, as far as they are recorded and all pending ones are over this
+ * context alone. */
+void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last);
+
 /* Returns the last fence drawn; BFC_NO_FENCE: none was drawn. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/free_fence.h"
+#include "interpose/submission/only_stream.h"
 
 static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *why) {
     static unsigned seen;
@@ -30,9 +31,7 @@ static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
 
-/* Whether there is, or may be, a context that no hook has seen. Records such a context if it is
- * found. */
-static NOINLINE bool has_company(const struct bfc_driver *driver) {
+NOINLINE bool bfc_reuse_has_company(const struct bfc_driver *driver) {
     bool unknown;
     CUcontext found = bfc_contexts_search(driver, &unknown);
     if (found)
@@ -62,7 +61,7 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
                                 const struct bfc_block_info *block, CUresult *result) {
     struct bfc_order order;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    bool kept = may_reorder(arena) && !(bfc_contexts_hide() && has_company(driver)) &&
+    bool kept = may_reorder(arena) && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
                 bfc_fences_announce(arena->fences, block->fence, &order);
     if (kept && !may_reorder(arena)) {
         bfc_fences_retract(arena->fences, &order);
@@ -166,6 +165,8 @@ void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context)
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);
     bfc_contexts_add(context);
+    if (bfc_contexts_are_several())
+        bfc_only_stream_leave();
     while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
         if (arena->context != context)
             bfc_reuse_wait_for_handed_out(driver, arena);

@@ -47,6 +47,10 @@ CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_ar
  */
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
 
+/* Whether there is, or may be, a context that no hook has seen. Records such a context if it is
+ * found. */
+bool bfc_reuse_has_company(const struct bfc_driver *driver);
+
 /*
  * Records a context that may be new. Before it can do work, the host waits for the fences of blocks
  * that mode ordered has handed out (bfc_reuse_wait_for_handed_out).

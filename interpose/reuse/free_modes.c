@@ -8,9 +8,13 @@
 #include "interpose/config/options.h"
 #include "interpose/context/contexts.h"
 #include "interpose/driver/current.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/check_streams.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
+#include "interpose/submission/only_stream.h"
+#include "interpose/submission/submission.h"
 
 /* ---- waiting on the host ---- */
 
@@ -61,6 +65,21 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
+/* Waits for all work of the arena's context, unless none was submitted since the last such wait.
+ * `is_current`: the context is known to be the current one. */
+static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     bool is_current) {
+    uint64_t submissions = 0;
+    bool known = bfc_submissions_count(&submissions);
+    if (known && submissions == bfc_load_acquire(&arena->waited_for))
+        return CUDA_SUCCESS;
+    CUresult result = is_current ? synchronize_current(driver, arena)
+                                 : synchronize_context(driver, arena, arena->context);
+    if (known && result == CUDA_SUCCESS)
+        bfc_store_release(&arena->waited_for, submissions);
+    return result;
+}
+
 /* ---- freeing ---- */
 
 /* After so many fences, a free looks which are complete, since the pool itself looks only when it
@@ -78,16 +97,25 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
     return bfc_reuse_free_unfenced(driver, arena, pointer);
 }
 
-/* Records a fence in the contexts, and takes the block back under the fence. */
+static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_fence complete = bfc_fences_poll(arena->fences, driver);
+    bfc_pool_complete(arena->pool, complete);
+    bfc_only_stream_completed(arena->sequence, complete);
+}
+
+/* Records a fence in the contexts, and takes the block back under the fence. BFC_NO_FENCE: none
+ * could be recorded. */
 static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
-    bfc_fence fence;
-    CUresult result = bfc_reuse_record(driver, arena, contexts, count, false, &fence);
-    if (UNLIKELY(result != CUDA_SUCCESS))
+                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count,
+                                   bfc_fence *fence) {
+    CUresult result = bfc_reuse_record(driver, arena, contexts, count, false, fence);
+    if (UNLIKELY(result != CUDA_SUCCESS)) {
+        *fence = BFC_NO_FENCE;
         return free_refused(driver, arena, pointer, result);
-    if (fence % LOOK_EVERY == 0)
-        bfc_pool_complete(arena->pool, bfc_fences_poll(arena->fences, driver));
-    return bfc_reuse_take_back(arena, pointer, fence);
+    }
+    if (*fence % LOOK_EVERY == 0)
+        look_at_fences(driver, arena);
+    return bfc_reuse_take_back(arena, pointer, *fence);
 }
 
 static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -108,8 +136,9 @@ static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct b
     size_t count = bfc_reuse_contexts_of(arena, false, peers);
     if (count == 0)
         return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+    bfc_fence fence;
     if (arena->fences)
-        return free_fenced(driver, arena, pointer, peers, count);
+        return free_fenced(driver, arena, pointer, peers, count, &fence);
     CUresult result = wait_for_peers(driver, arena, peers, count);
     return result == CUDA_SUCCESS ? bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE) : result;
 }
@@ -171,7 +200,7 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
-    CUresult result = synchronize_context(driver, arena, arena->context);
+    CUresult result = wait_for_work(driver, arena, false);
     bfc_capture_leave_wait(waits);
     if (UNLIKELY(result != CUDA_SUCCESS))
         return result;
@@ -182,13 +211,62 @@ CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_a
                                    CUdeviceptr pointer) {
     CUcontext contexts[BFC_FENCE_CONTEXTS];
     size_t count = bfc_reuse_contexts_of(arena, true, contexts);
-    return free_fenced(driver, arena, pointer, contexts, count);
+    bfc_fence fence;
+    return free_fenced(driver, arena, pointer, contexts, count, &fence);
+}
+
+/*
+ * Whether the next owner's work runs after the last owner's on the device without a fence, since
+ * all work goes to one stream. Pages are excluded, because unmapping them does not wait for work.
+ */
+static NOINLINE bool is_ordered_by_stream(const struct bfc_driver *driver,
+                                          const struct bfc_arena *arena) {
+    return !arena->has_pages && !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
+           !bfc_contexts_are_several() && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
+           bfc_only_stream_orders();
+}
+
+/* The last fence of the calling thread. Until something is submitted, it covers all work. */
+static __thread struct {
+    uint64_t arena; /* the arena's sequence */
+    uint64_t submissions;
+    bfc_fence fence;
+} last_fence INITIAL_EXEC;
+
+/* Frees where submissions are counted: frees in a burst share a fence. */
+static NOINLINE CUresult free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      CUdeviceptr pointer) {
+    uint64_t submissions;
+    if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
+        bfc_check_streams(driver, arena);
+        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+    }
+    bool known = bfc_submissions_count(&submissions);
+    if (known && last_fence.arena == arena->sequence && last_fence.submissions == submissions)
+        return bfc_reuse_take_back(arena, pointer, last_fence.fence);
+    bfc_fence fence;
+    CUresult result = free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
+    if (fence == BFC_NO_FENCE)
+        return result;
+    if (known) {
+        last_fence.arena = arena->sequence;
+        last_fence.submissions = submissions;
+        last_fence.fence = fence;
+    }
+    uint64_t trial = bfc_only_stream_try();
+    if (trial)
+        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
+    return result;
 }
 
 static inline CUresult free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
-    return bfc_peers_known() ? bfc_reuse_free_with_fence(driver, arena, pointer)
-                             : free_fenced(driver, arena, pointer, &arena->context, 1);
+    if (bfc_peers_known())
+        return bfc_reuse_free_with_fence(driver, arena, pointer);
+    if (UNLIKELY(bfc_submissions_are_counted))
+        return free_counted(driver, arena, pointer);
+    bfc_fence fence;
+    return free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
 }
 
 static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -249,7 +327,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
-    CUresult result = synchronize_current(driver, arena);
+    CUresult result = wait_for_work(driver, arena, true);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);

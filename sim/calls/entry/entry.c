@@ -38,6 +38,17 @@ static void (*symbol_of(const struct entry *entry, int version, bool per_thread)
     return twin ? entry->twin : entry->symbol;
 }
 
+// The driver's own function, past the symbol table, which a library may have redirected.
+__attribute__((visibility("default"))) void (*sim_private_entry(const char *name))(void);
+void (*sim_private_entry(const char *name))(void) {
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        if (strcmp(entries[i].name, name) == 0) {
+            return entries[i].symbol;
+        }
+    }
+    return NULL;
+}
+
 static CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread,
                                            void **out) {
     bool known = false;

@@ -32,7 +32,7 @@ def find(argument):
 def run(command, preload, folder, name):
     """What the program printed, and its look-ups as (what was asked, what came back)."""
     record = os.path.join(folder, name)
-    env = dict(os.environ, LD_PRELOAD=" ".join(preload), RECORD_TO=record)
+    env = dict(os.environ, LD_PRELOAD=" ".join(preload), RECORD_TO=record, BFC_GATE="1")
     env["LD_LIBRARY_PATH"] = ":".join([folder] + os.environ.get("RUNTIMES", "").split(":"))
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     lines = []

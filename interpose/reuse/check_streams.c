@@ -1,0 +1,105 @@
+/* Checks by samples that all work goes to the only stream. */
+#include "interpose/reuse/check_streams.h"
+
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/context/capture.h"
+#include "interpose/fences/fence_event.h"
+#include "interpose/submission/enclose.h"
+
+enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
+
+/* An event may be seen as complete a little later than one that was recorded after it. */
+enum { LATE_NS = 20 * 1000 * 1000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the state below */
+static uint64_t frees, checks;                           /* atomic */
+static struct {
+    uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
+    struct event *events; /* two: in the stream, and over the whole context */
+    bool is_under_way;
+    uint64_t late_since; /* when only the second was incomplete first; 0: never yet */
+} check;
+
+/* The events of an arena that has ended were destroyed with its context. */
+static bool have_events(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    if (check.arena == arena->sequence)
+        return true;
+    bfc_fence_events_free(check.events);
+    check.events = NULL;
+    check.is_under_way = false;
+    check.arena = 0;
+    bool made = bfc_fence_events_make(driver, arena->context, &check.events) == CUDA_SUCCESS &&
+                bfc_fence_events_make(driver, arena->context, &check.events) == CUDA_SUCCESS;
+    if (made)
+        check.arena = arena->sequence;
+    return made;
+}
+
+static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event) {
+    CUstream stream = bfc_load_seq_cst(&bfc_only_stream);
+    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING &&
+                     stream != BFC_STREAM_NONE_YET;
+    return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
+}
+
+/* The check counts only if nothing was submitted between the two events. */
+static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    uint64_t before, after;
+    if (!driver->cuEventRecord || !have_events(driver, arena) || !bfc_submissions_count(&before) ||
+        !bfc_gate_enter())
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    check.is_under_way =
+        record_in_stream(driver, check.events->handle) == CUDA_SUCCESS &&
+        driver->cuCtxRecordEvent(arena->context, check.events->next->handle) == CUDA_SUCCESS &&
+        bfc_submissions_count(&after) && after == before;
+    check.late_since = 0;
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+}
+
+static void end_check(void) {
+    check.is_under_way = false;
+    bfc_fetch_add_relaxed(&checks, 1);
+}
+
+static void look_at_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    if (!check.is_under_way || check.arena != arena->sequence || !bfc_gate_enter())
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUresult in_stream = driver->cuEventQuery(check.events->handle);
+    CUresult in_context = in_stream == CUDA_SUCCESS
+                              ? driver->cuEventQuery(check.events->next->handle)
+                              : CUDA_ERROR_NOT_READY;
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+    if (in_context == CUDA_SUCCESS)
+        end_check();
+    if (in_stream != CUDA_SUCCESS || in_context != CUDA_ERROR_NOT_READY)
+        return;
+    uint64_t now = bfc_now_ns();
+    if (!check.late_since)
+        check.late_since = now;
+    if (now - check.late_since < LATE_NS)
+        return;
+    end_check();
+    bfc_submissions_may_hide("a check found work in another stream than the only one");
+}
+
+void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    uint64_t number = bfc_fetch_add_relaxed(&frees, 1) + 1;
+    if (number % LOOK_EVERY != 0 || pthread_mutex_trylock(&lock) != 0)
+        return;
+    if (check.is_under_way)
+        look_at_check(driver, arena);
+    else if (number % CHECK_EVERY == 0)
+        begin_check(driver, arena);
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t bfc_checks_made(void) {
+    return bfc_load_relaxed(&checks);
+}
