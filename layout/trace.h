@@ -4,11 +4,12 @@
  * The file consists of a header, and then of blocks until its end. A block is a small head and its
  * payload: records one after another, as they are or as one zstd frame. A block of another kind
  * holds call stacks: the rows that the tables of layout/who.h have gained since the last such
- * block. It stands before the first record that refers to it. A reader skips blocks of kinds that
- * it does not know. A recorder fills a block in memory, compresses it and appends it with one
- * write, so a full disk or a killed job loses at most whole blocks at the end. A reader accepts a
- * file that ends in the middle of a block, or in zeros where one should begin, and reports that the
- * tail is missing; damage before the tail is an error.
+ * block. It stands before the first record that refers to it. A third kind holds the settings of
+ * the recorded job. A reader skips blocks of kinds that it does not know. A recorder fills a block
+ * in memory, compresses it and appends it with one write, so a full disk or a killed job loses at
+ * most whole blocks at the end. A reader accepts a file that ends in the middle of a block, or in
+ * zeros where one should begin, and reports that the tail is missing; damage before the tail is an
+ * error.
  *
  * Numbers are in the byte order of the machine that wrote the file. Any change raises the version.
  */
@@ -19,14 +20,14 @@
 #include <stdint.h>
 
 #define BFC_TRACE_MAGIC "BFCTRAC"
-#define BFC_TRACE_VERSION 3
+#define BFC_TRACE_VERSION 4
 /* Readers accept this version too: its records have zero in place of `memory`. Up to version 2, all
- * blocks are of records. */
+ * blocks are of records; up to version 3, `device_bytes` is zero and no block is of settings. */
 #define BFC_TRACE_OLDEST_VERSION 1
 #define BFC_TRACE_BYTE_ORDER 0x01020304u
 #define BFC_TRACE_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" on a little-endian machine */
 #define BFC_TRACE_MOST_RECORDS 65536u     /* records in one block, at most */
-#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes of stacks in one block, at most */
+#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes of stacks or settings in one block, at most */
 #define BFC_TRACE_WEIGHT_UNIT (1.0 / (1 << 20))
 
 struct bfc_trace_header {
@@ -40,26 +41,27 @@ struct bfc_trace_header {
     uint64_t argument_hash;   /* hash of the program's arguments; 0: unknown */
     uint64_t started;         /* nanoseconds since 1970; 0: unknown */
     char device[64];          /* name of device 0, zero-terminated */
-    uint64_t reserved;        /* zero */
+    uint64_t device_bytes;    /* memory of device 0; 0: unknown */
 };
 
 enum bfc_trace_codec { BFC_TRACE_PLAIN = 0, BFC_TRACE_ZSTD = 1 };
 
 enum bfc_trace_kind {
-    BFC_TRACE_RECORDS = 0, /* struct bfc_trace_record, one after another */
-    BFC_TRACE_STACKS = 1,  /* struct bfc_trace_counts, and behind it so many sites, frames, objects
-                              and texts, as in layout/who.h, but without sums */
+    BFC_TRACE_RECORDS = 0,  /* struct bfc_trace_record, one after another */
+    BFC_TRACE_STACKS = 1,   /* struct bfc_trace_counts, and behind it so many sites, frames, objects
+                               and texts, as in layout/who.h, but without sums */
+    BFC_TRACE_SETTINGS = 2, /* lines NAME=value, one for each variable, as they were in force */
 };
 
 struct bfc_trace_block {
     uint32_t magic; /* BFC_TRACE_BLOCK_MAGIC */
     uint16_t codec; /* enum bfc_trace_codec */
     uint16_t kind;  /* enum bfc_trace_kind */
-    /* In a block of records: their count, 1 to BFC_TRACE_MOST_RECORDS. In a block of stacks: bytes
-     * of the unpacked payload, at most BFC_TRACE_MOST_STACKS. */
+    /* In a block of records: their count, 1 to BFC_TRACE_MOST_RECORDS. In other blocks: bytes of
+     * the unpacked payload, at most BFC_TRACE_MOST_STACKS. */
     uint32_t records;
     uint32_t bytes; /* bytes of the payload that follows, as stored */
-    uint64_t first; /* sequence of the block's first record; 0 in a block of stacks */
+    uint64_t first; /* sequence of the block's first record; 0 in other blocks */
     uint64_t sum;   /* bfc_trace_sum of the payload as stored */
 };
 

@@ -1,6 +1,8 @@
 /* bfcreplay: replays a trace through the real pool, without a GPU. See docs/tuning.md. */
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -11,7 +13,8 @@
 static const char help[] =
     "usage: bfcreplay TRACE [OPTION…]\n"
     "\n"
-    "Replays a trace that BFC_RECORD made, or a CSV of lifetimes (id,lower,upper,size; half-open;\n"
+    "Replays a trace that BFC_RECORD made, from the recorded settings on, or a CSV of lifetimes "
+    "(id,lower,upper,size; half-open;\n"
     "at equal times frees come first), through the real pool. No GPU is needed. '-' is standard\n"
     "input.\n"
     "\n"
@@ -21,7 +24,8 @@ static const char help[] =
     "  --set BFC_NAME=VALUE                      any setting, as in the environment; repeatable; a "
     "line\n"
     "                   says so of one that a replay does not depend on\n"
-    "  --compare        every policy with every growth, in one table, and the best\n"
+    "  --compare        every policy with every growth, in one table, and the best; preallocate\n"
+    "                   only if it was recorded or given\n"
     "  --json           one line of JSON for each policy and growth\n"
     "  --events OUT.csv every region and block: op,id,region,address,bytes; op is reserve, "
     "release\n"
@@ -63,11 +67,19 @@ static const char help[] =
 
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
+/* A setting of the command line, which counts over the recorded one. */
+struct given {
+    const struct bfc_option *option;
+    const char *value;
+};
+
 struct arguments {
     const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
     const char *of_pages; /* the name of a given option that is for pages alone; NULL: none */
     bool compare, json, policy_given, growth_given;
     struct settings settings;
+    struct given *given; /* as many as there are arguments, at most */
+    unsigned given_count;
 };
 
 static int report_misuse(const char *format, ...) PRINTF_LIKE(1, 2);
@@ -94,23 +106,11 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
                              bfc_option_nearest(name) ? "?" : "");
     a->policy_given |= strcmp(option->name, "BFC_POLICY") == 0;
     a->growth_given |= strcmp(option->name, "BFC_GROWTH") == 0;
+    a->given[a->given_count++] = (struct given){option, value};
     if (bfc_option_set(&a->settings.options, option, value))
         return GOOD;
     bfc_option_describe(option, accepted, sizeof accepted);
     return report_misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
-}
-
-/* Whether a setting changes nothing in a replay, which has one pool for each device and no job. */
-static bool is_ignored(const char *name) {
-    static const char *const ignored[] = {
-        "BFC_DISABLE",   "BFC_IPC",      "BFC_SPILL",   "BFC_TRIM_IDLE", "BFC_YIELD",
-        "BFC_WAIT",      "BFC_DEEPBIND", "BFC_RUNTIME", "BFC_RECORD",    "BFC_PLAN",
-        "BFC_STATS",     "BFC_STACKS",   "BFC_TAGS",    "BFC_LOG",       "BFC_SUMMARY",
-        "BFC_LEAK_EXIT", "BFC_STRICT",   "BFC_ONLY",    "BFC_NOT"};
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        if (strcmp(name, ignored[i]) == 0)
-            return true;
-    return false;
 }
 
 static int take_set(struct arguments *a, const char *value) {
@@ -121,7 +121,7 @@ static int take_set(struct arguments *a, const char *value) {
     memcpy(name, value, length);
     name[length] = '\0';
     int status = set_named(a, "--set", name, value + length + 1);
-    if (status == GOOD && is_ignored(bfc_option_find(name)->name))
+    if (status == GOOD && !setting_matters(bfc_option_find(name)->name))
         fprintf(stderr, "bfcreplay: --set %s: a replay does not depend on it\n", name);
     return status;
 }
@@ -245,6 +245,7 @@ static const char *wants_log(const struct arguments *a) {
                              : NULL;
 }
 
+/* Checks what can be said before the trace is read. */
 static int check_arguments(const struct arguments *a) {
     if (!a->trace)
         return report_misuse("no TRACE");
@@ -253,11 +254,11 @@ static int check_arguments(const struct arguments *a) {
         return report_misuse("--beside is for a page: --report OUT.html is missing");
     if (a->compare && wanted)
         return report_misuse("--%s is of one policy and growth: not with --compare", wanted);
-    bool regions = a->settings.options.backing == BFC_BACKING_MALLOC;
-    if ((!regions || a->settings.repeats > 1) && wanted)
+    bool pages = a->settings.options.backing != BFC_BACKING_MALLOC;
+    if ((pages || a->settings.repeats > 1) && wanted)
         return report_misuse(
             "--%s is of one pass over regions: not with --backing=pages or --repeat", wanted);
-    if (regions && a->of_pages)
+    if (a->of_pages && !pages)
         return report_misuse("--%s is for pages: not without --backing=pages", a->of_pages);
     return GOOD;
 }
@@ -269,6 +270,16 @@ static int report_failure(const struct plan_error *error) {
     return FAILED;
 }
 
+/* Whether a row of the comparison is worth its line. Growing by preallocation takes most of the
+ * device at once, and so is compared only where somebody chose it. */
+static bool is_compared(const struct arguments *a, int policy, int growth) {
+    const struct bfc_options *options = &a->settings.options;
+    if (a->growth_given ? growth != options->growth
+                        : growth == BFC_GROWTH_PREALLOCATE && options->growth != growth)
+        return false;
+    return !a->policy_given || policy == options->policy;
+}
+
 static int compare_policies(const struct arguments *a, const struct input *input) {
     static struct shown shown[POLICIES * GROWTHS];
     struct plan_error error;
@@ -276,8 +287,7 @@ static int compare_policies(const struct arguments *a, const struct input *input
     for (int i = 0; i < POLICIES * GROWTHS; i++) {
         struct settings settings = a->settings;
         int policy = i / GROWTHS, growth = i % GROWTHS;
-        if ((a->policy_given && policy != settings.options.policy) ||
-            (a->growth_given && growth != settings.options.growth))
+        if (!is_compared(a, policy, growth))
             continue;
         settings.options.policy = policy;
         settings.options.growth = growth;
@@ -289,7 +299,7 @@ static int compare_policies(const struct arguments *a, const struct input *input
     for (unsigned i = 0; a->json && i < count; i++)
         show_json(&shown[i], stdout);
     if (!a->json)
-        show_table(shown, count, stdout);
+        show_table(shown, count, &a->settings, stdout);
     return GOOD;
 }
 
@@ -331,7 +341,61 @@ static int run_one(const struct arguments *a, const struct input *input) {
     return GOOD;
 }
 
-static int replay_all(const struct arguments *a) {
+/* Pictures are of regions alone: for them what was recorded of pages does not count. What was host
+ * memory is replayed as device memory, for which a recorded limit leaves no room. BFC_MODE is left
+ * out, because what it chose was recorded too. */
+static bool is_taken_over(const struct arguments *a, const struct input *input,
+                          const struct bfc_option *option) {
+    return setting_matters(option->name) && strcmp(option->name, "BFC_MODE") != 0 &&
+           !(input_spilled(input).blocks && strcmp(option->name, "BFC_LIMIT") == 0) &&
+           !(wants_log(a) && strcmp(option->name, "BFC_BACKING") == 0);
+}
+
+/* Takes over the recorded settings of the lines NAME=value, which it cuts up. Those that a newer
+ * library recorded and this one does not know are passed over. */
+static void take_recorded(const struct arguments *a, const struct input *input,
+                          struct bfc_options *options) {
+    char *rest, *lines = input->settings;
+    for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *value = strchr(line, '=');
+        if (!value)
+            continue;
+        *value++ = '\0';
+        const struct bfc_option *option = bfc_option_find(line);
+        if (option && is_taken_over(a, input, option))
+            bfc_option_set(options, option, value);
+    }
+    options->given = 0; /* so that BFC_MODE of the command line still chooses */
+}
+
+static void tell_start(const struct arguments *a, const struct input *input) {
+    char text[1024] = "", size[32] = "";
+    put_changed(&a->settings.options, text, sizeof text);
+    if (a->settings.memory != UINT64_MAX)
+        snprintf(size, sizeof size, ", on %.1f GiB", (double)a->settings.memory / (1 << 30));
+    if (input->settings)
+        fprintf(stderr, "bfcreplay: %s: starts from the recorded settings: %s%s\n", a->trace,
+                *text ? text : "the defaults", size);
+    else if (input->from_trace)
+        fprintf(stderr, "bfcreplay: %s: its settings were not recorded; replayed with %s%s\n",
+                a->trace, *text ? text : "the defaults", size);
+}
+
+/* Starts from what was recorded; what the command line gives counts over it. */
+static void start_as_recorded(struct arguments *a, const struct input *input) {
+    struct settings *settings = &a->settings;
+    if (settings->memory == UINT64_MAX && input->device_bytes && !input_spilled(input).blocks)
+        settings->memory = input->device_bytes;
+    if (input->settings) {
+        bfc_options_init(&settings->options);
+        take_recorded(a, input, &settings->options);
+        for (unsigned i = 0; i < a->given_count; i++)
+            bfc_option_set(&settings->options, a->given[i].option, a->given[i].value);
+    }
+    tell_start(a, input);
+}
+
+static int replay_all(struct arguments *a) {
     struct input input;
     struct plan_error error;
     if (!input_read(&input, a->trace, &error))
@@ -342,6 +406,7 @@ static int replay_all(const struct arguments *a) {
     if (input.events.unknown_frees)
         fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
                 input.events.unknown_frees);
+    start_as_recorded(a, &input);
     int status = (a->compare ? compare_policies : run_one)(a, &input);
     input_free(&input);
     if (status == GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
@@ -356,6 +421,11 @@ int main(int argc, char **argv) {
         .settings = {
             .memory = UINT64_MAX, .lag = 100, .device_us = 100, .time_it = true, .repeats = 1}};
     bfc_options_init(&a.settings.options);
+    a.given = calloc((size_t)argc, sizeof *a.given);
+    if (!a.given) {
+        fputs("bfcreplay: no memory\n", stderr);
+        return FAILED;
+    }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(help, stdout);
@@ -370,5 +440,8 @@ int main(int argc, char **argv) {
             return status;
     }
     int status = check_arguments(&a);
-    return status == GOOD ? replay_all(&a) : status;
+    if (status == GOOD)
+        status = replay_all(&a);
+    free(a.given);
+    return status;
 }

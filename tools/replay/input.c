@@ -43,6 +43,9 @@ static bool read_trace(struct input *input, struct file_text *text, const char *
     good = events_from_trace(&input->events, &trace, error);
     input->from_trace = true;
     input->cut_off = trace.cut_off;
+    input->device_bytes = trace.header.version >= 4 ? trace.header.device_bytes : 0;
+    input->settings = trace.settings;
+    trace.settings = NULL;
     if (good && !take_stacks(input, &trace, path, error)) {
         input_free(input);
         good = false;
@@ -94,6 +97,7 @@ bool input_read(struct input *input, const char *path, struct plan_error *error)
 void input_free(struct input *input) {
     events_free(&input->events);
     free(input->stacks);
+    free(input->settings);
     bfc_who_free(&input->who);
     if (!input->from_trace)
         lifetimes_free(&input->lifetimes);

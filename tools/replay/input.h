@@ -17,6 +17,8 @@ struct input {
     struct lifetimes lifetimes; /* rows of a CSV; empty for a trace */
     struct input_stack *stacks; /* by allocation: its call stack; NULL: the trace has no stacks */
     struct bfc_who who;         /* the sites that `stacks` refers to */
+    char *settings;             /* lines NAME=value of the recorded job; NULL: not recorded */
+    uint64_t device_bytes;      /* memory of the recorded job's device; 0: unknown */
     bool from_trace;
     bool cut_off; /* the trace's tail is missing */
     uint32_t devices;

@@ -1,6 +1,7 @@
 #include "tools/replay/show_replay.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "tools/plan/io/csv.h"
 
@@ -106,23 +107,63 @@ static unsigned find_best(const struct shown *shown, unsigned count) {
     return best;
 }
 
+bool setting_matters(const char *name) {
+    static const char *const ignored[] = {
+        "BFC_DISABLE",   "BFC_IPC",      "BFC_SPILL",   "BFC_TRIM_IDLE", "BFC_YIELD",
+        "BFC_WAIT",      "BFC_DEEPBIND", "BFC_RUNTIME", "BFC_RECORD",    "BFC_PLAN",
+        "BFC_STATS",     "BFC_STACKS",   "BFC_TAGS",    "BFC_LOG",       "BFC_SUMMARY",
+        "BFC_LEAK_EXIT", "BFC_STRICT",   "BFC_ONLY",    "BFC_NOT"};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (strcmp(name, ignored[i]) == 0)
+            return false;
+    return true;
+}
+
+void put_changed(const struct bfc_options *options, char *text, size_t size) {
+    size_t used = 0;
+    char value[256];
+    text[0] = '\0';
+    for (size_t i = 0; i < bfc_option_count && used < size; i++) {
+        const struct bfc_option *option = &bfc_option_table[i];
+        bfc_option_print(options, option->name, value, sizeof value);
+        if (setting_matters(option->name) && strcmp(value, option->standard) != 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? " " : "",
+                                     option->name, value);
+    }
+}
+
+/* Writes what a user types for these settings. Policy and growth are named even where they are the
+ * defaults, because a settings file may say otherwise. */
 static void put_settings(const struct shown *shown, FILE *stream) {
     const struct bfc_options *options = &shown->settings.options;
-    fprintf(stream, "BFC_POLICY=%s BFC_GROWTH=%s%s", policies[options->policy],
-            growths[options->growth], shown->result.paged ? " BFC_BACKING=pages" : "");
+    struct bfc_options others = *options;
+    char text[1024];
+    others.policy = BFC_POLICY_BFC;
+    others.growth = BFC_GROWTH_DOUBLE;
+    put_changed(&others, text, sizeof text);
+    fprintf(stream, "BFC_POLICY=%s BFC_GROWTH=%s%s%s", policies[options->policy],
+            growths[options->growth], *text ? " " : "", text);
+}
+
+static bool is_start(const struct shown *shown, const struct settings *start) {
+    return shown->settings.options.policy == start->options.policy &&
+           shown->settings.options.growth == start->options.growth;
 }
 
 /* A setting with which allocations fail is not recommended. */
-static void show_advice(const struct shown *best, FILE *stream) {
+static void show_advice(const struct shown *best, const struct settings *start, FILE *stream) {
     const struct result *r = &best->result;
     if (r->pairs + r->failed == 0) {
         fputs("none to recommend: there is no allocation\n", stream);
         return;
     }
     if (r->failed == 0) {
-        fputs("best: ", stream);
+        fprintf(stream, "best: policy %s, growth %s%s (least reserved, then fewest device calls)\n",
+                policies[best->settings.options.policy], growths[best->settings.options.growth],
+                is_start(best, start) ? ", as it is" : "");
+        fputs("  type: ", stream);
         put_settings(best, stream);
-        fputs(" (none failed, then least reserved, then fewest device calls)\n", stream);
+        fputs(" bfcrun PROGRAM\n", stream);
         return;
     }
     fputs("none to recommend: with each of them allocations fail, with ", stream);
@@ -132,7 +173,8 @@ static void show_advice(const struct shown *best, FILE *stream) {
             r->failed, r->pairs + r->failed);
 }
 
-void show_table(const struct shown *shown, unsigned count, FILE *stream) {
+void show_table(const struct shown *shown, unsigned count, const struct settings *start,
+                FILE *stream) {
     char live[32], reserved[32];
     fprintf(stream, "%-8s %-12s %16s %16s %7s %8s %10s %8s %7s\n", "policy", "growth", "most live",
             "most reserved", "waste", "device", "device ms", "ns/pair", "failed");
@@ -144,7 +186,7 @@ void show_table(const struct shown *shown, unsigned count, FILE *stream) {
                 print_mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
                 modelled_ms(&shown[i]), r->ns_per_pair, r->failed);
     }
-    show_advice(&shown[find_best(shown, count)], stream);
+    show_advice(&shown[find_best(shown, count)], start, stream);
 }
 
 /* ---- the events file ---- */

@@ -16,9 +16,18 @@ void show_json(const struct shown *shown, FILE *stream);
 /* Prints one result as a block of text. */
 void show_text(const struct shown *shown, FILE *stream);
 
-/* Prints a table of several results, and below it the best one: the one with fewest failures, then
- * least reserved, then fewest device calls. */
-void show_table(const struct shown *shown, unsigned count, FILE *stream);
+/* Prints a table of several results, and below it what to type for the best one: of those in which
+ * nothing fails the one with least reserved, then fewest device calls. `start` are the settings
+ * that all others differ from. */
+void show_table(const struct shown *shown, unsigned count, const struct settings *start,
+                FILE *stream);
+
+/* Whether a variable changes anything in a replay, which has one pool for each device and no
+ * job. */
+bool setting_matters(const char *name);
+
+/* Writes NAME=value, joined by blanks, of the settings that matter and are not their defaults. */
+void put_changed(const struct bfc_options *options, char *text, size_t size);
 
 /* Writes a CSV with the columns op,id,region,address,bytes. */
 bool show_events(const struct input *input, const struct log *log, const char *path,

@@ -211,8 +211,13 @@ static void fill_header(struct bfc_trace_header *header) {
         .argument_hash = bfc_program_argument_hash(),
         .started = bfc_wall_clock_ns(),
     };
-    if (driver->cuDeviceGetName && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+    if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return;
+    size_t total;
+    if (driver->cuDeviceGetName)
         driver->cuDeviceGetName(header->device, (int)sizeof header->device, device);
+    if (driver->cuDeviceTotalMem_v2(&total, device) == CUDA_SUCCESS)
+        header->device_bytes = total;
 }
 
 /* Whether the file is the trace of another process that still runs. */
@@ -363,6 +368,18 @@ static void write_block(struct bfc_trace_block head, const void *payload, size_t
                    "recording ends here, what was written is good");
 }
 
+/* Writes the settings in force once, before anything else, so that a replay can start from them. */
+static void write_settings(void) {
+    static bool written;
+    if (written)
+        return;
+    written = true;
+    bfc_options_print(&bfc_process_if_made()->options, unpacked, STACKS_ROOM);
+    size_t size = strlen(unpacked);
+    write_block((struct bfc_trace_block){.kind = BFC_TRACE_SETTINGS, .records = (uint32_t)size},
+                unpacked, size);
+}
+
 /* Writes new stacks before the records of a buffer, which may refer to them. */
 static void write_stacks(void) {
     size_t size;
@@ -392,6 +409,7 @@ static void write_buffers(bool all) {
         bfc_back_off(&tries);
     while (bfc_load_acquire(&recording) == RECORDING && take_buffer(all)) {
         uint32_t i = writing % BUFFERS;
+        write_settings();
         write_stacks();
         write_block((struct bfc_trace_block){.kind = BFC_TRACE_RECORDS,
                                              .records = counts[i],

@@ -46,10 +46,31 @@ class Record(unittest.TestCase):
         with open(path, "wb") as file:
             file.write(contents)
 
-    def replay(self, trace=None):
-        result = subprocess.run([BFCREPLAY, trace or self.trace, "--json"], capture_output=True, text=True, timeout=60)
+    def replay(self, trace=None, *options):
+        """The figures, and what was said beside with which settings the replay starts."""
+        trace = trace or self.trace
+        result = subprocess.run([BFCREPLAY, trace, "--json", *options], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout), result.stderr
+        begins = f"bfcreplay: {trace}: starts from the recorded settings: "
+        self.starts_from = [line[len(begins):] for line in result.stderr.splitlines() if line.startswith(begins)]
+        said = [line for line in result.stderr.splitlines(True) if not line.startswith(begins)]
+        return json.loads(result.stdout), "".join(said)
+
+    def test_a_replay_starts_from_the_recorded_settings(self):
+        self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_FREE="lazy", BFC_LIMIT="512M", BFC_LOG="off")
+        self.assertEqual(self.replay()[0]["free"], "lazy")
+        self.assertEqual(self.starts_from, ["BFC_LIMIT=512M BFC_FREE=lazy, on 1.0 GiB"])
+        self.assertEqual(self.replay(None, "--set", "BFC_LIMIT=15M")[0]["failed"], 1)
+        self.assertEqual(self.replay(None, "--memory", "15M")[0]["failed"], 1)
+        for options, mode in (("--free=sync",), "sync"), (("--set", "BFC_MODE=fast"), "ordered"):
+            self.assertEqual(self.replay(None, *options)[0]["free"], mode)
+        self.assertEqual(self.replay(None, "--report", os.path.join(self.folder.name, "page.html"))[0]["free"], "lazy")
+
+    def test_a_comparison_starts_from_them_and_says_what_to_type(self):
+        self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_FREE="lazy", BFC_LIMIT="512M")
+        table = subprocess.run([BFCREPLAY, self.trace, "--compare"], capture_output=True, text=True, timeout=60).stdout
+        self.assertNotIn("preallocate", table)
+        self.assertRegex(table, r"\n  type: BFC_POLICY=\w+ BFC_GROWTH=\w+ BFC_LIMIT=512M BFC_FREE=lazy bfcrun PROGRAM\n$")
 
     def test_what_was_called(self):
         self.assertEqual(self.run_actor("alloc", 10, "alloc", 20, "free", "alloc", 30, "free", "free").returncode, 0)
@@ -79,13 +100,13 @@ class Record(unittest.TestCase):
     def test_traces_of_earlier_versions_are_read(self):
         self.run_actor("alloc", 10, "free")
         recorded = bytearray(self.contents(self.trace))
-        self.assertEqual(int.from_bytes(recorded[8:12], sys.byteorder), 3)
-        for version, status in ((1, 0), (2, 0), (4, 1)):
+        self.assertEqual(int.from_bytes(recorded[8:12], sys.byteorder), 4)
+        for version, status in ((1, 0), (2, 0), (3, 0), (5, 1)):
             recorded[8:12] = version.to_bytes(4, sys.byteorder)
             self.write(self.trace, bytes(recorded))
             done = subprocess.run([BFCREPLAY, self.trace, "--json"], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, status, done.stderr)
-        self.assertIn("version 4, only versions 1 to 3 are accepted", done.stderr)
+        self.assertIn("version 5, only versions 1 to 4 are accepted", done.stderr)
 
     def test_killed(self):
         process = subprocess.Popen([ACTOR, "loop", "50000", "alloc", "8", "sleep", "1200", "wait"], text=True,

@@ -203,12 +203,15 @@ class Figures(unittest.TestCase):
         make_trace(self.path, 3)
         lines = run(self.path, "--compare", "--json").stdout.splitlines()
         self.assertEqual([(r["policy"], r["growth"]) for r in map(json.loads, lines)],
-                         [(p, g) for p in POLICIES for g in GROWTHS])
+                         [(p, g) for p in POLICIES for g in GROWTHS if g != "preallocate"])
         results = [json.loads(line) for line in lines]
         best = min(results, key=lambda r: (r["failed"], r["peak_reserved"], r["device_calls"]))
         table = run(self.path, "--compare").stdout
-        self.assertIn(f"best: BFC_POLICY={best['policy']} BFC_GROWTH={best['growth']}", table)
-        self.assertEqual(len(table.splitlines()), 14)
+        self.assertIn(f"best: policy {best['policy']}, growth {best['growth']}", table)
+        self.assertIn(f"\n  type: BFC_POLICY={best['policy']} BFC_GROWTH={best['growth']} bfcrun PROGRAM\n", table)
+        self.assertEqual(len(table.splitlines()), 12)
+        table = run(self.path, "--compare", "--growth=preallocate").stdout
+        self.assertEqual(table.count(" preallocate "), 3)
 
     def test_plot(self):
         make_trace(self.path, 4)

@@ -144,12 +144,14 @@ Test(trace, stacks_come_back_and_other_kinds_of_blocks_are_left_out) {
     struct bfc_trace_record records[] = {{.sequence = 1, .serial = 7, .bytes = 100},
                                          {.sequence = 2, .serial = 7, .op = BFC_TRACE_STACK}};
     struct trace trace = {.records = records, .count = 2, .stacks = some_stacks()}, back;
+    char settings[] = "BFC_FREE=lazy\n";
     struct bfc_who who;
     struct plan_error error;
     for (int codec = BFC_TRACE_PLAIN; codec <= BFC_TRACE_ZSTD; codec++) {
         records[1].stream = 1;
         struct file_text text = written(&trace, (enum bfc_trace_codec)codec);
         cr_assert(trace_parse(&back, &text, "t", &error), "%s", error.text);
+        cr_assert_null(back.settings);
         cr_assert(stacks_who(&back.stacks, &who));
         cr_assert_eq(who.header.sites, 2);
         cr_assert_eq(who.frames[who.sites[1].first].place, 64);
@@ -165,6 +167,14 @@ Test(trace, stacks_come_back_and_other_kinds_of_blocks_are_left_out) {
         text = written(&trace, (enum bfc_trace_codec)codec);
         cr_assert_not(trace_parse(&back, &text, "t", &error));
         file_free(&text);
+        records[1].stream = 1;
+        trace.settings = settings;
+        text = written(&trace, (enum bfc_trace_codec)codec);
+        cr_assert(trace_parse(&back, &text, "t", &error), "%s", error.text);
+        cr_assert_str_eq(back.settings, settings);
+        trace_free(&back);
+        file_free(&text);
+        trace.settings = NULL;
     }
 }
 

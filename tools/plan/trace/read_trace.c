@@ -26,6 +26,7 @@ bool trace_looks_like(const struct file_text *text) {
 void trace_free(struct trace *trace) {
     free(trace->records);
     stacks_free(&trace->stacks);
+    free(trace->settings);
     *trace = (struct trace){0};
 }
 
@@ -135,13 +136,30 @@ static bool read_records(struct reader *reader, const struct bfc_trace_block *bl
     return true;
 }
 
-static bool read_stacks(struct reader *reader, const struct bfc_trace_block *block) {
-    if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS)
-        return fail_block(reader, "its size is not from 1 to 1048576 bytes");
-    char *payload = malloc(block->records);
+/* Returns the payload of a block that is not of records, with a zero behind it; NULL: failed. */
+static char *read_payload(struct reader *reader, const struct bfc_trace_block *block) {
+    if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS) {
+        fail_block(reader, "its size is not from 1 to 1048576 bytes");
+        return NULL;
+    }
+    char *payload = calloc(1, (size_t)block->records + 1);
     if (!payload)
-        return plan_fail_memory(reader->error);
-    bool good = unpack_block(reader, block, payload, block->records);
+        plan_fail_memory(reader->error);
+    if (payload && unpack_block(reader, block, payload, block->records))
+        return payload;
+    free(payload);
+    return NULL;
+}
+
+static bool read_settings(struct reader *reader, const struct bfc_trace_block *block) {
+    free(reader->trace->settings);
+    reader->trace->settings = read_payload(reader, block);
+    return reader->trace->settings;
+}
+
+static bool read_stacks(struct reader *reader, const struct bfc_trace_block *block) {
+    char *payload = read_payload(reader, block);
+    bool good = payload;
     if (good && !stacks_append(&reader->trace->stacks, payload, block->records))
         good = fail_block(reader, "its tables do not have the sizes that it tells");
     free(payload);
@@ -154,9 +172,10 @@ static bool read_block(struct reader *reader, const struct bfc_trace_block *bloc
     reader->at += sizeof *block;
     if (bfc_trace_sum(reader->at, block->bytes) != block->sum)
         return fail_block(reader, "its checksum is wrong: the file is damaged");
-    bool good = block->kind == BFC_TRACE_RECORDS  ? read_records(reader, block)
-                : block->kind == BFC_TRACE_STACKS ? read_stacks(reader, block)
-                                                  : true;
+    bool good = block->kind == BFC_TRACE_RECORDS    ? read_records(reader, block)
+                : block->kind == BFC_TRACE_STACKS   ? read_stacks(reader, block)
+                : block->kind == BFC_TRACE_SETTINGS ? read_settings(reader, block)
+                                                    : true;
     reader->at += block->bytes;
     watch_add(sizeof *block + block->bytes);
     return good;
@@ -231,6 +250,13 @@ static bool write_stacks(FILE *stream, const struct stacks *stacks, enum bfc_tra
     return good;
 }
 
+static bool write_settings(FILE *stream, const char *settings, enum bfc_trace_codec codec) {
+    const size_t size = settings ? strlen(settings) : 0;
+    const struct bfc_trace_block block = {
+        .kind = BFC_TRACE_SETTINGS, .codec = (uint16_t)codec, .records = (uint32_t)size};
+    return size == 0 || write_block(stream, block, settings, size);
+}
+
 bool trace_write(const struct trace *trace, FILE *stream, enum bfc_trace_codec codec) {
     struct bfc_trace_header header = trace->header;
     memcpy(header.magic, BFC_TRACE_MAGIC, sizeof header.magic);
@@ -238,6 +264,7 @@ bool trace_write(const struct trace *trace, FILE *stream, enum bfc_trace_codec c
     header.byte_order = BFC_TRACE_BYTE_ORDER;
     header.record_bytes = sizeof(struct bfc_trace_record);
     bool good = fwrite(&header, sizeof header, 1, stream) == 1 &&
+                write_settings(stream, trace->settings, codec) &&
                 write_stacks(stream, &trace->stacks, codec);
     for (size_t i = 0; good && i < trace->count; i += BLOCK_RECORDS) {
         const size_t left = trace->count - i;

@@ -15,6 +15,7 @@ struct trace {
     struct bfc_trace_record *records;
     size_t count;
     struct stacks stacks; /* empty if no call stacks were recorded */
+    char *settings;       /* lines NAME=value of the recorded job; NULL: not recorded */
     bool cut_off;         /* the trace's tail is missing */
 };
 
