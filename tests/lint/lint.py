@@ -144,16 +144,16 @@ def with_table(text, bfcopts):
 
 
 def check_table(root, bfcopts):
-    """The README's table of everyday variables is the table in the code."""
-    text = read(root, "README.md")
+    """The table of everyday variables in docs/settings.md is the table in the code."""
+    text = read(root, "docs/settings.md")
     if not MARKED.search(text) or with_table(text, bfcopts) != text:
-        yield "README.md does not hold what `bfcopts markdown` prints: run ninja readme"
+        yield "docs/settings.md does not hold what `bfcopts markdown` prints: run ninja settings"
 
 
 def check_update(root, bfcopts):
-    """Not a check: writes the table into the README, between the lines that mark its place."""
-    text = with_table(read(root, "README.md"), bfcopts)
-    with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+    """Not a check: writes the table into docs/settings.md, between the lines that mark its place."""
+    text = with_table(read(root, "docs/settings.md"), bfcopts)
+    with open(os.path.join(root, "docs/settings.md"), "w", encoding="utf-8") as file:
         file.write(text)
     return []
 

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""The README's table of the demo's training loop over the stand-in GPU, as the loop is now.
+
+usage: figures.py check|update SOURCE-ROOT BUILD
+
+After a line `<!-- figures of the demo -->` each row's first cell has, in backquotes, the variables with which
+the loop is preloaded; without any it runs natively. `FILE` for a plan is one that bfcplan makes of a recording
+of the same loop. The figures are the counts of the stand-in driver and, of memory, those of the program
+natively and of the pool when preloaded: none of them depends on the machine. `check` fails where the page
+says anything else; `update` (ninja demo-figures) writes what it should say.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ITERATIONS, WARM_UP = 300, 24
+MIB = 1 << 20
+TABLE = re.compile(r"(<!-- figures of the demo -->\n\|[^\n]*\n\|[-|]*\n)((?:\|[^\n]*\n)+)")
+# What allocates, frees or maps device memory.
+CALLS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease",
+         "cuMemMap", "cuMemUnmap", "cuMemSetAccess")
+
+
+class Loop:
+    """Runs the training loop, natively or preloaded."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder = os.path.abspath(build), folder
+
+    def command(self):
+        return [os.path.join(self.build, "tests", "integration", "demo", "train"), str(ITERATIONS), str(WARM_UP), "pause"]
+
+    def environment(self, variables, stats):
+        env = {k: v for k, v in os.environ.items() if not re.match("BFC_|SIM_|LD_PRELOAD$|LD_LIBRARY_PATH$", k)}
+        env.update(variables, LD_LIBRARY_PATH=os.path.join(self.build, "sim"), SIM_STATS=stats, SIM_SEED="1")
+        if variables:
+            env["LD_PRELOAD"] = os.path.join(self.build, "interpose", "libbfcpreload.so")
+        return env
+
+    def plan(self):
+        """A plan of the loop, made of a recording."""
+        recording, plan = os.path.join(self.folder, "train.bfctrace"), os.path.join(self.folder, "train.plan")
+        if not os.path.exists(plan):
+            self.run({"BFC_RECORD": recording})
+            subprocess.run([os.path.join(self.build, "tools", "plan", "bfcplan"), "solve", recording, "-o", plan],
+                           check=True, stdout=subprocess.DEVNULL)
+        return plan
+
+    def pool(self, pid):
+        shown = subprocess.run([os.path.join(self.build, "tools", "bfcstat"), "--json", str(pid)], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout
+        return json.loads(shown)["pools"][0]
+
+    def run(self, variables):
+        """(most bytes of device memory, calls for memory, waits for frees) of one run."""
+        with tempfile.NamedTemporaryFile(dir=self.folder) as stats:
+            run = subprocess.Popen(self.command(), env=self.environment(variables, stats.name), text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            run.stdout.readline()
+            run.stdin.write("\n")
+            run.stdin.flush()
+            done = json.loads(run.stdout.readline())
+            pool = self.pool(run.pid) if variables else None
+            run.communicate("\n")
+            calls = json.loads(stats.read())["calls"]
+        if run.returncode or done["mismatches"]:
+            sys.exit(f"the loop with {variables} ended with {run.returncode} and {done['mismatches']} mismatches")
+        memory = pool["peak_reserved"] if pool else done["most_held"]
+        # Natively each free waits for the device.
+        waits = pool["host_waits"] if pool else done["frees"]
+        return memory, sum(calls.get(name, 0) for name in CALLS), waits
+
+    def row(self, line):
+        """The row with its figures as they are now."""
+        label = line.strip().strip("|").split("|")[0]
+        variables = dict(words.split("=", 1) for words in re.findall(r"`(\w+=[^`]*)`", label))
+        if variables.get("BFC_PLAN") == "FILE":
+            variables["BFC_PLAN"] = self.plan()
+        memory, calls, waits = self.run(variables)
+        return f"|{label}| {memory / MIB:,.0f} MiB | {calls:,} | {waits:,} |\n"
+
+
+def main(what, root, build):
+    page = os.path.join(root, "README.md")
+    with open(page, encoding="utf-8") as file:
+        old = file.read()
+    if not TABLE.search(old):
+        sys.exit(f"{page} has no table of the demo's figures")
+    with tempfile.TemporaryDirectory(prefix="bfc-figures-") as folder:
+        loop = Loop(build, folder)
+        new = TABLE.sub(lambda m: m[1] + "".join(map(loop.row, m[2].splitlines())), old)
+    if what == "update":
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(new)
+    elif new != old:
+        for before, after in zip(old.splitlines(), new.splitlines()):
+            if before != after:
+                print(f"{page} says {before}\n  and should say {after}")
+        sys.exit("run ninja demo-figures, and read whether the text still agrees with them")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
