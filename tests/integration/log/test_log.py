@@ -81,6 +81,7 @@ def play_all():
             yield from play(SCENES, scene, BFC_FREE=mode)
     for mode in "lazy", "ordered":  # in sync a free waits
         yield from play(SCENES, "late", BFC_FREE=mode)
+    yield from play(os.environ["STREAMS"], "unknown", BFC_FREE="lazy", BFC_GATE="1", SIM_DRIVER_VERSION="99000")
     yield from play(SCENES, "refused")
     yield from play(SCENES, "siblings", BFC_LIMIT="900M")
     yield from play(SCENES, "refused", BFC_LIMIT="512M")
