@@ -1,8 +1,6 @@
 /* Checks by samples that all work goes to the only stream. */
 #include "interpose/reuse/check_streams.h"
 
-#include <pthread.h>
-
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/context/capture.h"
@@ -14,8 +12,8 @@ enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
 /* An event may be seen as complete a little later than one that was recorded after it. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the state below */
-static uint64_t frees, checks;                           /* atomic */
+static bool is_busy;           /* atomic: a thread uses `check`; others do without their look */
+static uint64_t frees, checks; /* atomic */
 static struct {
     uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
     struct event *events; /* two: in the stream, and over the whole context */
@@ -91,13 +89,13 @@ static void look_at_check(const struct bfc_driver *driver, const struct bfc_aren
 
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     uint64_t number = bfc_fetch_add_relaxed(&frees, 1) + 1;
-    if (number % LOOK_EVERY != 0 || pthread_mutex_trylock(&lock) != 0)
+    if (number % LOOK_EVERY != 0 || bfc_exchange_acquire(&is_busy, true))
         return;
     if (check.is_under_way)
         look_at_check(driver, arena);
     else if (number % CHECK_EVERY == 0)
         begin_check(driver, arena);
-    pthread_mutex_unlock(&lock);
+    bfc_store_release(&is_busy, false);
 }
 
 uint64_t bfc_checks_made(void) {

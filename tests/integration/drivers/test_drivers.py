@@ -45,7 +45,7 @@ def run(command, driver, library, names=""):
     env = {name: value for name, value in os.environ.items() if not name.startswith(("BFC_", "LD_"))}
     env["LD_LIBRARY_PATH"] = driver
     if library:
-        env["LD_PRELOAD"] = library
+        env.update(LD_PRELOAD=library, BFC_GATE="1")
     done = subprocess.run(command, env=env, input=names, capture_output=True, text=True, timeout=100,
                           preexec_fn=make_no_devices)
     return (done.stdout + done.stderr).splitlines() + [f"status {done.returncode}"]
