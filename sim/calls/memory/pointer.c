@@ -230,8 +230,13 @@ static size_t width_of(CUpointer_attribute which) {
     }
 }
 
+// As an H100's driver (580) does it: a range is left as it was, MAPPED is as wide as an int.
 static void put_unknown(CUpointer_attribute which, void *out) {
-    memset(out, 0, width_of(which));
+    if (which == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+        which == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+        return;
+    }
+    memset(out, 0, which == CU_POINTER_ATTRIBUTE_MAPPED ? sizeof(int) : width_of(which));
     if (which == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
         put_number(out, (unsigned)CU_DEVICE_INVALID);
     }

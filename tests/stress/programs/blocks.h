@@ -27,8 +27,7 @@ static void close_import(unsigned slot) {
 }
 
 /* Called before a block is freed or passed on: from then on the importer does not look at it. With
- * the stand-in it may still have it open; a real driver leaves that undefined, and on one the next
- * block that is opened was seen to be refused as mapped already. */
+ * the stand-in it may still have it open, which a real driver leaves undefined. */
 static void forget_import(const struct worker *worker, const struct block *block, bool is_freed) {
     for (unsigned i = 0; i < SLOTS && worker->index == 0; i++)
         if (importer.opened[i] == block->start) {
