@@ -233,7 +233,7 @@ static void explain_sealed(void) {
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     bfc_readable_begin_process();
-    if (bfc_process_counts_submissions())
+    if (driver && bfc_process_counts_submissions(driver->can_fence))
         bfc_submissions_begin_process();
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);

@@ -119,8 +119,30 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 
 /* The beginning of a submission, if the call's place is a stream. */
 static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
-    return place.kind == BFC_PLACE_STREAM ? bfc_submission_begin(place.stream, place.per_thread)
-                                          : 0;
+    if (place.kind != BFC_PLACE_STREAM)
+        return 0;
+    CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
+    return bfc_submission_begin(stream, place.per_thread);
+}
+
+/* A programmatic dependent launch may begin before the kernel before it has ended; what attributes
+ * mean that are newer than this library is not known. */
+static bool may_overlap(const CUlaunchConfig *how) {
+    enum { NEWEST_ATTRIBUTE = 18 };
+    for (unsigned i = 0; i < how->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &how->attrs[i];
+        if ((attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+             attribute->value.programmaticStreamSerializationAllowed) ||
+            (unsigned)attribute->id > NEWEST_ATTRIBUTE)
+            return true;
+    }
+    return false;
+}
+
+static ALWAYS_INLINE struct bfc_place place_of_launch(const CUlaunchConfig *how, bool per_thread) {
+    struct bfc_place place = BFC_IN(how ? how->hStream : NULL, per_thread);
+    place.overlaps = bfc_submissions_are_counted && how && how->numAttrs && may_overlap(how);
+    return place;
 }
 
 static CUresult replace_entry(const char *name, void **entry, int version, bfc_cuda_flags flags,
