@@ -24,7 +24,7 @@
 #include "interpose/entry/unknown.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/readable.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/counter.h"
 
 #if defined(__x86_64__)
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };
@@ -234,7 +234,7 @@ static const struct bfc_driver *adopt_driver(const struct link_map *library, boo
     const struct bfc_driver *driver = bfc_driver_read(library);
     bfc_readable_begin_process();
     if (driver && bfc_process_counts_submissions(driver->can_fence))
-        bfc_submissions_begin_process();
+        bfc_counter_begin();
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);
     if (!bound)

@@ -23,6 +23,7 @@
 
 struct bfc_arena;
 struct bfc_call;
+struct bfc_counter;
 struct bfc_driver;
 struct bfc_message;
 struct bfc_pointer;
@@ -58,6 +59,8 @@ struct bfc_feature {
     void (*reader_asked)(struct bfc_segment_header *published);
     /* The process exits. */
     void (*at_exit)(const struct bfc_process *process);
+    /* Counts the process's submissions (interpose/table/counter.h). At most one feature has it. */
+    const struct bfc_counter *counter;
 
     /* ---- arenas ---- */
 
