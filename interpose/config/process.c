@@ -190,25 +190,18 @@ const struct bfc_process *bfc_process(void) {
     return process && process->alive ? process : NULL;
 }
 
-/* By default where it saves fences, which older drivers lack. */
-static bool wants_gate(const struct bfc_options *options, bool can_fence) {
-    if (options->gate == BFC_GATE_AUTO)
-        return options->free_mode != BFC_FREE_SYNC && can_fence;
-    return options->gate == BFC_GATE_ON || options->gate == BFC_GATE_1;
-}
-
-bool bfc_process_counts_submissions(bool can_fence) {
+bool bfc_process_read_options(struct bfc_options *options) {
     int error = errno;
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);
     if (!process)
         return false;
-    const struct bfc_options *options = &process->options;
     bfc_options_init(&process->options);
     read_settings(process);
-    bool counts = wants_gate(options, can_fence) && !is_watched() && !find_objection(options);
+    *options = process->options;
+    bool pools = !is_watched() && !find_objection(options);
     bfc_scratch_end(process, sizeof *process);
     errno = error;
-    return counts;
+    return pools;
 }
 
 /* In a forked child the page is wiped already, so there is nothing to change. */

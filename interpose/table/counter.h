@@ -33,8 +33,6 @@ struct bfc_program_wait {
 };
 
 struct bfc_counter {
-    /* To be called before any hook is given out. */
-    void (*begin_process)(void);
     /* The thread's first submission; returns its count, which is even. */
     uint64_t (*begin_thread)(void);
     /* A submission to this stream is about to be made, and it is not the only stream. */
@@ -62,11 +60,9 @@ struct bfc_counter {
     void (*fences_complete)(uint64_t sequence, uint64_t fence);
 };
 
-/* NULL: submissions are not counted in this process. Set before a program is given a hook. */
+/* NULL: submissions are not counted in this process. The gate sets it before a program is given a
+ * hook. */
 extern const struct bfc_counter *bfc_counter HIDDEN;
-
-/* To be called before any hook is given out, if submissions are to be counted. */
-void bfc_counter_begin(void);
 
 /* Makes a call of the counter (bar()), if there is one. */
 #define BFC_TELL_COUNTER(call)                                                                     \

@@ -17,14 +17,6 @@ const struct bfc_counter *bfc_counter;
 __thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
 CUstream bfc_only_stream = BFC_STREAMS_MANY;
 
-void bfc_counter_begin(void) {
-    BFC_FOR_EACH_FEATURE(feature)
-    if ((*feature)->counter) {
-        (*feature)->counter->begin_process();
-        bfc_counter = (*feature)->counter;
-    }
-}
-
 /* Two threads may make the process's state at once: they give each feature the same slot. */
 void bfc_features_begin(void) {
     unsigned slots = 0;

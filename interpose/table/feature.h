@@ -23,7 +23,6 @@
 
 struct bfc_arena;
 struct bfc_call;
-struct bfc_counter;
 struct bfc_driver;
 struct bfc_message;
 struct bfc_pointer;
@@ -53,14 +52,14 @@ struct bfc_feature {
 
     /* ---- the process ---- */
 
+    /* The driver was found, and no hook is given out yet; two threads may make this call. */
+    void (*driver_found)(const struct bfc_driver *driver);
     /* The process has published its segment, which happens once. */
     void (*segment_opened)(const struct bfc_process *process, struct bfc_segment_header *published);
     /* A reader has put a request into the segment. The helper thread makes this call. */
     void (*reader_asked)(struct bfc_segment_header *published);
     /* The process exits. */
     void (*at_exit)(const struct bfc_process *process);
-    /* Counts the process's submissions (interpose/table/counter.h). At most one feature has it. */
-    const struct bfc_counter *counter;
 
     /* ---- arenas ---- */
 

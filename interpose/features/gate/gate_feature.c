@@ -1,9 +1,21 @@
 /* The feature `gate`: counts submissions, and saves fences and waits by that (BFC_GATE). */
+#include "interpose/config/process.h"
+#include "interpose/driver/driver.h"
 #include "interpose/features/gate/counted_frees.h"
 #include "interpose/features/gate/only_stream.h"
 #include "interpose/features/gate/program_waits.h"
 #include "interpose/features/gate/submissions.h"
 #include "interpose/table/feature.h"
+
+/* By default submissions are counted where that saves fences, which older drivers lack. */
+static bool is_wanted(const struct bfc_driver *driver) {
+    struct bfc_options options;
+    if (!bfc_process_read_options(&options))
+        return false;
+    if (options.gate == BFC_GATE_AUTO)
+        return options.free_mode != BFC_FREE_SYNC && driver->can_fence;
+    return options.gate == BFC_GATE_ON || options.gate == BFC_GATE_1;
+}
 
 static void note_arena(struct bfc_arena *published, bool is_ours) {
     (void)published, (void)is_ours;
@@ -11,7 +23,6 @@ static void note_arena(struct bfc_arena *published, bool is_ours) {
 }
 
 static const struct bfc_counter counter = {
-    .begin_process = bfc_only_stream_begin_process,
     .begin_thread = bfc_submitter_begin,
     .meet_stream = bfc_only_stream_meet,
     .hide = bfc_only_stream_hide,
@@ -28,9 +39,16 @@ static const struct bfc_counter counter = {
     .fences_complete = bfc_only_stream_completed,
 };
 
+static void begin_process(const struct bfc_driver *driver) {
+    if (driver && is_wanted(driver)) {
+        bfc_only_stream_begin_process();
+        bfc_counter = &counter;
+    }
+}
+
 static const struct bfc_feature gate = {
     .name = "gate",
-    .counter = &counter,
+    .driver_found = begin_process,
     .arena_published = note_arena,
 };
 BFC_REGISTER_FEATURE(gate);
