@@ -123,10 +123,10 @@ static void end_block(struct worker *worker, struct block *block) {
  * which waits.
  */
 static void hold(struct worker *worker) {
-    int held = (int)below(worker, STREAMS);
+    int held = (int)below(worker, CREATED);
     if (is_tight || are_refused || !has_scene("hold"))
         return;
-    int other = (held + 1 + (int)below(worker, STREAMS - 1)) % STREAMS;
+    int other = (held + 1 + (int)below(worker, CREATED - 1)) % CREATED;
     close_gate(worker, held);
     for (unsigned i = below(worker, 4); i > 0; i--) {
         struct block *block = any(worker);
