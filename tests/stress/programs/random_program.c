@@ -427,11 +427,11 @@ static void write_otherwise(struct worker *worker, struct block *block) {
 }
 
 static void work_on(struct worker *worker, struct block *block, struct block *other) {
-    enum { OTHER_SCENES = 49, SCENES = 66 };
+    enum { OTHER_SCENES = 49, RENEWAL = 56, SCENES = 66 };
     unsigned kind = below(worker, SCENES);
     __atomic_store_n(&last_seen, address(block->start), __ATOMIC_RELAXED);
-    if (kind >= OTHER_SCENES && worker->is_narrow && below(worker, 30))
-        kind %= OTHER_SCENES;
+    if (kind >= OTHER_SCENES && worker->is_narrow)
+        kind = below(worker, 10) ? kind % OTHER_SCENES : below(worker, 2) ? RENEWAL : kind;
     if (kind < 10) {
         use(worker, block, draw_user(worker, block));
         write_all(worker, block, block->stream);
@@ -457,7 +457,7 @@ static void work_on(struct worker *worker, struct block *block, struct block *ot
         break_and_end(worker, block);
     else if (kind < 55)
         change_open(worker, block);
-    else if (kind < 56)
+    else if (kind < RENEWAL)
         hold(worker);
     else if (kind < 59)
         renew(worker);
@@ -554,7 +554,7 @@ int main(int count, char **arguments) {
     if (count > 2)
         steps = (unsigned)strtoul(arguments[2], NULL, 10);
     is_small = count > 3;
-    round_steps = is_small ? 400 : 40;
+    round_steps = is_small ? 200 : 40;
     draw_program();
     use_device(0);
     is_tight = most_of(0) < ((size_t)1 << 29);
