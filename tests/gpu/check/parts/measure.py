@@ -13,7 +13,7 @@ KERNELS = os.path.join(ROOT, "sim/kernels.ptx")
 
 def run(session):
     measure_program(session, "measure", "measure", sources(
-        "tests/gpu/measure.c", "interpose/features/share/token.c", "interpose/host/siphash.c"), "-ldl", "-lpthread")
+        "tests/gpu/measure.c", "interpose/features/share/token.c", "interpose/features/share/siphash.c"), "-ldl", "-lpthread")
     measure_pairs(session)
     measure_program(session, "measure", "page_costs", sources("tests/gpu/page_costs.c"), "-lpthread", "-ldl")
 
