@@ -16,7 +16,7 @@ ROADS = ("link", "dlsym", "old", "new")
 
 
 def run(mode, way, road):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "SIM_DEVICES": "2",
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0", "SIM_DEVICES": "2",
                    "LD_PRELOAD": LIBRARY}
     done = subprocess.run([PROGRAM, way, road], env=environment, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode or done.stderr:

@@ -14,7 +14,8 @@ OFF = "work may be submitted unseen: cuStreamBeginUnheardOfCapture"
 
 
 def run(program, mode, plugin):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_LOG": "info", "LD_PRELOAD": LIBRARY}
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_LOG": "info", "BFC_YIELD": "0",
+                   "LD_PRELOAD": LIBRARY}
     done = subprocess.run([program, plugin], env=environment, capture_output=True, text=True, timeout=60, check=True)
     return {name: int(records) for name, records in (line.split(": ") for line in done.stdout.splitlines())}, done.stderr
 

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def play(command, rounds, **variables):
     """What the stand-in counted of a run, and the most that was reserved."""
     with tempfile.NamedTemporaryFile() as stats:
-        environment = {**os.environ, "SIM_STATS": stats.name, "BFC_SUMMARY": "1", "BFC_STACKS": "off", **variables}
+        environment = {**os.environ, "SIM_STATS": stats.name, "BFC_SUMMARY": "1", "BFC_STACKS": "off", "BFC_YIELD": "0", **variables}
         done = subprocess.run([*command, str(rounds)], env=environment, capture_output=True, text=True, timeout=60,
                               check=False)
         if done.returncode:

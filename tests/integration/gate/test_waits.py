@@ -15,7 +15,7 @@ WAITS = ("context", "driver", "named context")
 
 
 def run(program, mode, gate):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": gate, "BFC_STACKS": "off", "LD_PRELOAD": LIBRARY}
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": gate, "BFC_STACKS": "off", "BFC_YIELD": "0", "LD_PRELOAD": LIBRARY}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60, check=True)
     lines = (line.split(": ") for line in done.stdout.splitlines())
     return {name: tuple(map(int, counts.split())) for name, counts in lines}

@@ -137,6 +137,19 @@ class Submissions:
              for name in sorted(needed & set(self.streams) - several) if header.of_stream[name] != self.streams[name]]
 
 
+def unknown_of_others(interpose, include, known):
+    """Functions of the headers beside cuda.h that the library takes for newer than its tables."""
+    beginnings = re.search(r"beginnings\[\]\[\d+\] = {(.*?)}", read(os.path.join(interpose, "entry", "hooks.c")), re.S)
+    beginnings = tuple(re.findall(r'"(\w+)"', beginnings[1]))
+    names = set()
+    for header in ("cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"):
+        path = os.path.join(include, header)
+        if os.path.exists(path):
+            names |= set(re.findall(r"\bCUDAAPI\s+(cu[A-Z]\w+)\s*\(", read(path)))
+    return [f"{name}, which no table names, turns the gate off"
+            for name in sorted(names) if not name.startswith(beginnings) and name not in known]
+
+
 class Tables:
     """What the library knows of the driver, and what was considered."""
 
@@ -176,7 +189,8 @@ def main():
             print(f"{folder}: no headers there")
             continue
         header = Header(folder, compiler)
-        lacks = tables.lacks(header) + submissions.lacks(header)
+        lacks = tables.lacks(header) + submissions.lacks(header) + \
+            unknown_of_others(interpose, folder, {symbol for symbol, _, _ in tables.rows})
         print(f"{header.name()}: {len(header.functions)} functions, {len(header.of_memory)} with device memory or streams;"
               f" {len(lacks)} unknown", *lacks, sep="\n  ")
         failures += lacks

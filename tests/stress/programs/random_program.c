@@ -430,7 +430,7 @@ static void work_on(struct worker *worker, struct block *block, struct block *ot
     enum { OTHER_SCENES = 49, RENEWAL = 56, SCENES = 66 };
     unsigned kind = below(worker, SCENES);
     __atomic_store_n(&last_seen, address(block->start), __ATOMIC_RELAXED);
-    if (kind >= OTHER_SCENES && worker->is_narrow)
+    if (kind >= OTHER_SCENES && worker->is_narrow && worker->open == NONE)
         kind = below(worker, 10) ? kind % OTHER_SCENES : below(worker, 2) ? RENEWAL : kind;
     if (kind < 10) {
         use(worker, block, draw_user(worker, block));
