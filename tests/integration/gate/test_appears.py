@@ -13,11 +13,14 @@ import unittest
 LIBRARY = PROGRAM = ""
 WAYS = ("stream", "own", "thread", "context", "peer", "export", "graph")
 ROADS = ("link", "dlsym", "old", "new")
+UNKNOWN = [("unknown", road) for road in ROADS[1:]]
 
 
 def run(mode, way, road):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0", "SIM_DEVICES": "2",
-                   "LD_PRELOAD": LIBRARY}
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0",
+                   "SIM_DEVICES": "2", "LD_PRELOAD": LIBRARY}
+    if way == "unknown":
+        environment["SIM_DRIVER_VERSION"] = "99000"
     done = subprocess.run([PROGRAM, way, road], env=environment, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode or done.stderr:
         raise AssertionError(f"{mode} {way} {road}: {done.returncode} {done.stdout} {done.stderr}")
@@ -26,7 +29,7 @@ def run(mode, way, road):
 
 class Appearances(unittest.TestCase):
     def expect(self, mode, **answers):
-        cases = [(mode, way, road) for way, road in itertools.product(WAYS, ROADS)]
+        cases = [(mode, way, road) for way, road in [*itertools.product(WAYS, ROADS), *UNKNOWN]]
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for case, found in zip(cases, pool.map(lambda case: run(*case), cases)):
                 with self.subTest(case=case):
