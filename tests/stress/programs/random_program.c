@@ -8,8 +8,10 @@
  * own; kernels wait for the host; now and then one context takes most of the device, and then
  * another library does. Calls are made on stacks that cannot be walked. Some programs have a thread
  * beside that asks after memory, some another process that opens the first thread's blocks, and
- * ends before or after it. It prints one digest a thread of all the bytes that it read, and how
- * many operations it made: allocations, frees and pieces of work.
+ * ends before or after it. In phases all work goes to one stream, or to what counts as one, in
+ * others to many: created ones, blocking or not, the legacy one, the threads' own. It prints one
+ * digest a thread of all the bytes that it read, and how many operations it made: allocations,
+ * frees and pieces of work.
  *
  * What a seed computes does not depend on timing: a block is used in the order of the program's
  * text, since work in another stream first waits for the block's last use; nothing is read that was
