@@ -103,9 +103,17 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 }
 
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
-    bfc_store_relaxed(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    bfc_store_release(&arena->placer, placer);
+    bfc_store_seq_cst(&arena->placer, placer);
+    bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
     if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set `fatal` meanwhile */
+        bfc_store_relaxed(&arena->plain_most, 0);
+}
+
+void bfc_arena_let_plain(struct bfc_arena *arena) {
+    bfc_store_seq_cst(&arena->plain_most, arena->device_total < arena->bypass_above
+                                              ? arena->device_total
+                                              : arena->bypass_above);
+    if (bfc_load_seq_cst(&arena->placer) || bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 

@@ -190,6 +190,10 @@ const struct bfc_process *bfc_process(void) {
     return process && process->alive ? process : NULL;
 }
 
+bool bfc_process_has_environment(void) {
+    return *(char ***)libc_variable("environ");
+}
+
 bool bfc_process_read_options(struct bfc_options *options) {
     int error = errno;
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);

@@ -81,6 +81,9 @@ static inline bool bfc_process_serves(void) {
  */
 const struct bfc_process *bfc_process(void);
 
+/* False: the C library was not initialised yet, so there are no settings to be read. */
+bool bfc_process_has_environment(void);
+
 /* Reads the settings, and makes no state. False: nothing is to be pooled in this process. */
 bool bfc_process_read_options(struct bfc_options *options);
 

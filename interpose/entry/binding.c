@@ -330,9 +330,11 @@ static void look_at_start(void) {
     static bool looked; /* never written once there can be a second thread */
     if (looked)
         return;
+    const struct link_map *library = bfc_driver_at_start();
+    if (library && !bfc_process_has_environment())
+        return;
     looked = true;
     bfc_driver_set_finder(find_driver);
-    const struct link_map *library = bfc_driver_at_start();
     if (library)
         adopt_driver(library, true);
 }

@@ -63,19 +63,26 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits for all work of the arena's context, unless none was submitted since the last such wait.
- * `is_current`: the context is known to be the current one. */
-static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                     bool is_current) {
+/* Waits where submissions are counted, unless none was made since the last such wait. */
+static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
+                                              struct bfc_arena *arena) {
     uint64_t submissions = 0;
-    bool known = UNLIKELY(bfc_counter) && bfc_counter->count(&submissions);
+    bool known = bfc_counter->count(&submissions);
     if (known && submissions == bfc_load_acquire(&arena->waited_for))
         return CUDA_SUCCESS;
-    CUresult result = is_current ? synchronize_current(driver, arena)
-                                 : synchronize_context(driver, arena, arena->context);
+    CUresult result = synchronize_context(driver, arena, arena->context);
     if (known && result == CUDA_SUCCESS)
         bfc_store_release(&arena->waited_for, submissions);
     return result;
+}
+
+/* Waits for all work of the arena's context. `is_current`: the context is known to be current. */
+static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     bool is_current) {
+    if (UNLIKELY(bfc_counter))
+        return wait_for_submissions(driver, arena);
+    return is_current ? synchronize_current(driver, arena)
+                      : synchronize_context(driver, arena, arena->context);
 }
 
 /* ---- freeing ---- */

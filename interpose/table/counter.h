@@ -108,12 +108,13 @@ static ALWAYS_INLINE uint64_t bfc_submission_begin(CUstream stream, bool per_thr
     uint64_t before = bfc_submitter.count;
     if (UNLIKELY(!before))
         before = bfc_counter->begin_thread();
-    bfc_exchange_seq_cst(&bfc_submitter.count, (before | 1) + 2);
+    uint64_t after = before + 2;
+    bfc_exchange_seq_cst(&bfc_submitter.count, after | 1);
     CUstream named = bfc_stream_of_handle(stream, per_thread);
     CUstream only = bfc_load_seq_cst(&bfc_only_stream);
     if (UNLIKELY(only != named && only != BFC_STREAMS_MANY))
         bfc_counter->meet_stream(named);
-    return before + 2;
+    return after;
 }
 
 static ALWAYS_INLINE void bfc_submission_end(uint64_t after) {

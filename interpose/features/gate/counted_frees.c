@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "interpose/arena/arena.h"
+#include "interpose/config/option_table.h"
 #include "interpose/context/contexts.h"
 #include "interpose/features/gate/check_streams.h"
 #include "interpose/features/gate/only_stream.h"
@@ -33,8 +34,12 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
     uint64_t submissions;
     if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
         bfc_check_streams(driver, arena);
+        if (UNLIKELY(!bfc_arena_plain_most(arena)))
+            bfc_arena_let_plain(arena);
         return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
     }
+    if (arena->free_mode == BFC_FREE_ORDERED)
+        bfc_store_relaxed(&arena->plain_most, 0);
     bool known = bfc_submissions_count(&submissions);
     if (known && last_fence.arena == arena->sequence && last_fence.submissions == submissions)
         return bfc_reuse_take_back(arena, pointer, last_fence.fence);
