@@ -404,8 +404,9 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
 /* Calls of graphics and of profilers, which other headers than cuda.h declare. None of them submits
  * work that uses pooled memory. */
 static bool is_of_other_header(const char *name) {
-    static const char beginnings[][12] = {"cuGL",  "cuGraphics", "cuEGL",     "cuVDPAU",
-                                          "cuD3D", "cuWGL",      "cuProfiler"};
+    static const char beginnings[][32] = {
+        "cuGL",  "cuGraphics", "cuEGL",      "cuEventCreateFromEGLSync", "cuVDPAU",
+        "cuD3D", "cuWGL",      "cuProfiler", "cuEventCreateFromNVNSync"};
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
             return true;

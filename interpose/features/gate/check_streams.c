@@ -38,10 +38,13 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
+/* Where no stream was used yet, all earlier work is complete, and with it what the event was last
+ * recorded for, if ever. */
 static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event) {
     CUstream stream = bfc_load_seq_cst(&bfc_only_stream);
-    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING &&
-                     stream != BFC_STREAM_NONE_YET;
+    if (stream == BFC_STREAM_NONE_YET)
+        return CUDA_SUCCESS;
+    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING;
     return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
 }
 

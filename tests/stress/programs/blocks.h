@@ -132,10 +132,10 @@ static void end_block(struct worker *worker, struct block *block) {
  * which waits.
  */
 static void hold(struct worker *worker) {
-    int held = (int)below(worker, STREAMS);
+    int held = (int)below(worker, CREATED);
     if (is_tight || are_refused || !has_scene("hold"))
         return;
-    int other = (held + 1 + (int)below(worker, STREAMS - 1)) % STREAMS;
+    int other = (held + 1 + (int)below(worker, CREATED - 1)) % CREATED;
     close_gate(worker, held);
     for (unsigned i = below(worker, 4); i > 0; i--) {
         struct block *block = any(worker);
@@ -149,13 +149,20 @@ static void hold(struct worker *worker) {
     open_gate(worker);
 }
 
-/* Some blocks are freed, and others of their sizes allocated at once. */
+/* Any stream of the side, whatever the phase. */
+static int draw_of_all(struct worker *worker, int side) {
+    return side ? FAR : (int)below(worker, STREAMS);
+}
+
+/* Some blocks are freed with work under way, and others of their sizes allocated at once, for other
+ * streams. */
 static void renew(struct worker *worker) {
     struct block gone[BLOCKS];
     unsigned count = 0;
     for (unsigned i = below(worker, worker->count + 1); i > 0; i--) {
         struct block *block = any(worker);
-        bring_home(worker, block);
+        use(worker, block, draw_stream(worker, block->side));
+        add_words(worker, block, block->stream);
         drop_graph(block);
         gone[count++] = *block;
         forget_import(worker, block, true);
@@ -165,7 +172,7 @@ static void renew(struct worker *worker) {
     for (unsigned i = 0; i < count; i++) {
         struct block *block = &worker->blocks[worker->count++];
         *block = (struct block){.bytes = gone[i].bytes,
-                                .stream = draw_stream(worker, gone[i].side),
+                                .stream = draw_of_all(worker, gone[i].side),
                                 .side = gone[i].side};
         enter(worker, block->side);
         block->start = take(worker, block->bytes);
