@@ -87,6 +87,15 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
+static void hide_behind_table(const CUuuid *id) {
+    char what[96];
+    size_t used = (size_t)snprintf(what, sizeof what, "cuGetExportTable gave an unknown table, ");
+    for (size_t i = 0; i < sizeof id->bytes; i++)
+        used +=
+            (size_t)snprintf(what + used, sizeof what - used, "%02x", (unsigned char)id->bytes[i]);
+    bfc_submissions_may_hide(what);
+}
+
 /*
  * Tables of functions without names, which NVIDIA's runtime and tools use. Those that the runtime
  * asks for submit no work, as far as is known: they load modules, find contexts, keep what belongs
@@ -113,7 +122,7 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
             return result;
-    bfc_submissions_may_hide("cuGetExportTable gave an unknown table");
+    hide_behind_table(id);
     return result;
 }
 
