@@ -428,9 +428,11 @@ class Network:
         self.runs = {mode or "native": self.run(place, mode) for mode in (None, *MODES)}
 
     @staticmethod
-    def installed():
+    def wanted():
+        """DEMO_PYTORCH=0 leaves it out."""
         probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-        return subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+        return os.environ.get("DEMO_PYTORCH") != "0" and \
+            subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
     def run(self, place, mode):
         """One run's steps and figures; the driver's counts over the stand-in GPU."""
@@ -502,11 +504,11 @@ def main(arguments):
         small = Overcommit(place, iterations, modes["sync"]["peak_in_use"], checksum)
         small.show()
     network = None
-    if Network.installed():
+    if Network.wanted():
         network = Network(place)
         network.show()
     else:
-        print(f"\ndemo: PyTorch is not installed for {sys.executable}: its training loop is left out")
+        print(f"\ndemo: PyTorch is not installed for {sys.executable}, or DEMO_PYTORCH is 0: its training loop is left out")
     in_order = [sound(figures[1]) for figures in results] + [part.sound() for part in (small, network) if part]
     print()
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
