@@ -4,7 +4,7 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/free_fence.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 
 static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *why) {
     static unsigned seen;
@@ -166,7 +166,7 @@ void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context)
     bfc_contexts_review(driver);
     bfc_contexts_add(context);
     if (bfc_contexts_are_several())
-        bfc_only_stream_leave();
+        BFC_TELL_COUNTER(leave());
     while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
         if (arena->context != context)
             bfc_reuse_wait_for_handed_out(driver, arena);

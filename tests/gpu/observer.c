@@ -23,8 +23,9 @@
 
 #include "base/atomic.h"
 #include "interpose/driver/submission_calls.h"
-#include "interpose/reuse/check_streams.h"
-#include "interpose/submission/submission.h"
+#include "interpose/features/gate/check_streams.h"
+#include "interpose/features/gate/submissions.h"
+#include "interpose/table/counter.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -38,14 +39,15 @@ static const char *problem = "CUPTI was not asked"; // why there are no records;
 static struct { char what[96]; } reasons[REASONS];
 static unsigned reasons_count; // atomic
 
-void __real_bfc_submissions_may_hide(const char *what);
-void __wrap_bfc_submissions_may_hide(const char *what);
+// The linker leads calls of bfc_only_stream_hide here.
+void __real_bfc_only_stream_hide(const char *what);
+void __wrap_bfc_only_stream_hide(const char *what);
 
-void __wrap_bfc_submissions_may_hide(const char *what) {
+void __wrap_bfc_only_stream_hide(const char *what) {
     unsigned at = __atomic_fetch_add(&reasons_count, 1, __ATOMIC_SEQ_CST);
     if (at < REASONS)
         snprintf(reasons[at].what, sizeof reasons[at].what, "%s", what);
-    __real_bfc_submissions_may_hide(what);
+    __real_bfc_only_stream_hide(what);
 }
 
 // ---- the driver's calls ----
@@ -237,7 +239,7 @@ static void print_gate(void) {
     uint64_t sum = 0;
     bfc_submissions_count(&sum);
     fprintf(out, "{\"program\": \"%s\", \"counted\": %s, \"off\": \"%s\", \"checks\": %llu",
-            program_invocation_short_name, bfc_submissions_are_counted ? "true" : "false",
+            program_invocation_short_name, bfc_counter ? "true" : "false",
             hidden && strcmp(hidden, "the process exits") != 0 ? hidden : "",
             (unsigned long long)bfc_checks_made());
     fputs(", \"may hide\": [", out);
@@ -293,6 +295,6 @@ EXPORTED int InitializeInjection(void) {
 
 // Where nothing was injected. The driver was not used in a process in which nothing is counted.
 static __attribute__((destructor)) void end_unobserved(void) {
-    if (!observed && bfc_submissions_are_counted)
+    if (!observed && bfc_counter)
         report();
 }

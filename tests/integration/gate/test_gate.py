@@ -14,7 +14,7 @@ CALLS = ("records", "orders", "waits", "queries")
 
 
 def run(mode, *scenes, devices=1, **variables):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off",
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0",
                    "SIM_DEVICES": str(devices), "LD_PRELOAD": PRELOAD, **variables}
     done = subprocess.run([STREAMS, *scenes], env=environment, capture_output=True, text=True, timeout=60,
                           check=False)
@@ -50,6 +50,14 @@ class SeveralStreams(unittest.TestCase):
                 counts, output = run(mode, "second")
                 self.assertEqual([counts["second"][call] for call in CALLS], [1, 1, 0, 0])
                 self.assertGreaterEqual(counts["both"]["records"], ROUNDS - 32)
+                self.assertIn("one again: yes", output)
+
+    def test_a_programmatic_dependent_launch_waits_on_the_device(self):
+        for mode in "sync", "lazy", "ordered":
+            with self.subTest(mode=mode):
+                counts, output = run(mode, "programmatic")
+                self.assertEqual([counts["programmatic"][call] for call in CALLS],
+                                 [0, 0, 1, 0] if mode == "sync" else [1, 1, 0, 0])
                 self.assertIn("one again: yes", output)
 
     def test_frees_in_a_burst_share_a_fence(self):

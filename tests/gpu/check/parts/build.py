@@ -82,7 +82,7 @@ def build_observed(session):
     if error:
         return session.skip("submissions", "the library that observes", error)
     built = build_library(session, tree.version(), "submissions", os.path.basename(path), made,
-                          ["-Wl,--wrap=bfc_submissions_may_hide", "-ldl"])
+                          ["-Wl,--wrap=bfc_only_stream_hide", "-ldl"])
     if built:
         session.stamps.put("observed")
     return built

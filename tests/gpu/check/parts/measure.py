@@ -16,7 +16,7 @@ RUNTIME_OFF = ", BFC_RUNTIME=off"
 
 def run(session):
     measure_program(session, "measure", "measure", sources(
-        "tests/gpu/measure.c", "interpose/features/share/token.c", "interpose/host/siphash.c"), "-ldl", "-lpthread")
+        "tests/gpu/measure.c", "interpose/features/share/token.c", "interpose/features/share/siphash.c"), "-ldl", "-lpthread")
     measure_pairs(session)
     measure_program(session, "measure", "page_costs", sources("tests/gpu/page_costs.c"), "-lpthread", "-ldl")
 

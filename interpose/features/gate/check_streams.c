@@ -1,11 +1,13 @@
 /* Checks by samples that all work goes to the only stream. */
-#include "interpose/reuse/check_streams.h"
+#include "interpose/features/gate/check_streams.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/context/capture.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/submissions.h"
 #include "interpose/fences/fence_event.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/counter.h"
 
 enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
 
@@ -84,7 +86,7 @@ static void look_at_check(const struct bfc_driver *driver, const struct bfc_aren
     if (now - check.late_since < LATE_NS)
         return;
     end_check();
-    bfc_submissions_may_hide("a check found work in another stream than the only one");
+    bfc_only_stream_hide("a check found work in another stream than the only one");
 }
 
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {

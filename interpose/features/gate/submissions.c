@@ -1,5 +1,5 @@
 /* Counts the submissions of all threads. */
-#include "interpose/submission/submission.h"
+#include "interpose/features/gate/submissions.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -7,9 +7,7 @@
 
 #include "interpose/config/process.h"
 #include "interpose/host/thread_exit.h"
-
-__thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
-bool bfc_submissions_are_counted;
+#include "interpose/table/counter.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four below */
 static struct bfc_submitter *submitters;
@@ -51,8 +49,7 @@ uint64_t bfc_submitter_begin(void) {
 }
 
 bool bfc_submissions_count(uint64_t *sum) {
-    bool known =
-        bfc_submissions_are_counted && !bfc_load_acquire(&hidden_by) && !bfc_process_is_forked();
+    bool known = !bfc_load_acquire(&hidden_by) && !bfc_process_is_forked();
     if (!known)
         return false;
     pthread_mutex_lock(&lock);
@@ -67,7 +64,7 @@ bool bfc_submissions_count(uint64_t *sum) {
 }
 
 bool bfc_submissions_hide(const char *what) {
-    if (!bfc_submissions_are_counted || bfc_process_is_forked())
+    if (bfc_process_is_forked())
         return false;
     pthread_mutex_lock(&lock);
     bool is_first = !hidden_by;
@@ -88,7 +85,7 @@ static void forget_at_exit(void *unused) {
 
 void bfc_submissions_stop_at_exit(void) {
     static bool asked;
-    if (bfc_submissions_are_counted && !bfc_exchange_relaxed(&asked, true))
+    if (bfc_counter && !bfc_exchange_relaxed(&asked, true))
         __cxa_atexit(forget_at_exit, NULL, NULL);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The sampled check that all work goes to the only stream (interpose/submission/only_stream.h): an
+ * The sampled check that all work goes to the only stream (only_stream.h): an
  * event in that stream, and one that covers the whole context. If the first is complete and the
  * second stays incomplete, work was submitted by a call that no hook saw; then nothing is taken
  * from the only stream any more. Thread-safe.

@@ -5,21 +5,20 @@
  * frees afterwards. So either the free sees that there are many streams, or the change sees the
  * free, and orders the other streams behind its block's last work.
  */
-#include "interpose/submission/only_stream.h"
+#include "interpose/features/gate/only_stream.h"
 
 #include <pthread.h>
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/driver.h"
+#include "interpose/features/gate/submissions.h"
 #include "interpose/fences/fences.h"
-#include "interpose/submission/submission.h"
-
-CUstream bfc_only_stream = BFC_STREAMS_MANY;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
@@ -155,7 +154,7 @@ void bfc_only_stream_meet(CUstream stream) {
 }
 
 static void change_bars(int by, bool leaves) {
-    if (!bfc_submissions_are_counted || bfc_process_is_forked())
+    if (bfc_process_is_forked())
         return;
     pthread_mutex_lock(&lock);
     bars += (unsigned)by;
@@ -176,9 +175,16 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+void bfc_only_stream_hide(const char *what) {
+    if (bfc_process_is_forked() || !bfc_submissions_hide(what))
+        return;
+    bfc_only_stream_bar();
+    bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
+            what);
+}
+
 void bfc_only_stream_destroyed(CUstream stream) {
-    if (bfc_submissions_are_counted &&
-        (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner)))
+    if (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
 }
 
@@ -276,7 +282,7 @@ static void restart_trial(const struct bfc_moment *moment) {
 }
 
 void bfc_only_stream_waited(const struct bfc_moment *moment) {
-    if (!bfc_submissions_are_counted || bfc_process_is_forked())
+    if (bfc_process_is_forked())
         return;
     note_ordered(moment->freed);
     pthread_mutex_lock(&lock);
