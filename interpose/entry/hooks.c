@@ -96,10 +96,11 @@ static void hide_behind_table(const CUuuid *id) {
 }
 
 /*
- * Tables of functions without names, which NVIDIA's runtime and tools use. Those that the runtime
- * asks for submit no work, as far as is known: they load modules, find contexts, keep what belongs
- * to one, and tell tools of calls (ids and what they hold: the source of ZLUDA, 2025). Any other
- * may.
+ * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
+ * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
+ * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
+ * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
+ * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
  */
 static CUresult note_export_table(const CUuuid *id, CUresult result) {
     static const unsigned char known[][sizeof id->bytes] = {
@@ -114,6 +115,10 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
         {0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
          0x7e},
         {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
+         0xf2},
+        {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
+         0xd9},
+        {0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
          0xf2},
     };
     if (result != CUDA_SUCCESS || !id)
