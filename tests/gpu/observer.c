@@ -23,8 +23,8 @@
 
 #include "base/atomic.h"
 #include "interpose/driver/submission_calls.h"
-#include "interpose/features/gate/check_streams.h"
 #include "interpose/features/gate/submissions.h"
+#include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -241,7 +241,7 @@ static void print_gate(void) {
     fprintf(out, "{\"program\": \"%s\", \"counted\": %s, \"off\": \"%s\", \"checks\": %llu",
             program_invocation_short_name, bfc_counter ? "true" : "false",
             hidden && strcmp(hidden, "the process exits") != 0 ? hidden : "",
-            (unsigned long long)bfc_checks_made());
+            (unsigned long long)bfc_segment_counters()->gate.checks);
     fputs(", \"may hide\": [", out);
     for (unsigned i = 0; i < reasons_count && i < REASONS; i++)
         fprintf(out, "%s\"%s\"", i ? ", " : "", reasons[i].what);
