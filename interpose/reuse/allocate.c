@@ -71,7 +71,8 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
         *result = bfc_fences_order(arena->fences, driver, arena->context, &order);
     bfc_capture_restore(driver, mode);
     if (LIKELY(kept && *result == CUDA_SUCCESS)) {
-        bfc_events_count_device_wait(&arena->stats);
+        if (order.events)
+            bfc_events_count_device_wait(&arena->stats);
         return true;
     }
     bfc_reuse_latch(arena, *result);

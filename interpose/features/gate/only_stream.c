@@ -100,7 +100,7 @@ static bool has_succeeded(void) {
 }
 
 /* For bfcstat. */
-static void publish(void) {
+static void publish_streams(void) {
     CUstream only = read_word();
     enum bfc_gate_streams streams = BFC_STREAMS_ONE;
     if (only == BFC_STREAMS_MANY || !has_succeeded())
@@ -124,7 +124,7 @@ static void set_many(void) {
         pause_of_trials *= 2;
     bfc_store_relaxed(&frees_to_trial, pause_of_trials);
     bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.left, 1);
-    publish();
+    publish_streams();
 }
 
 static bool is_blocking(CUstream stream) {
@@ -161,7 +161,7 @@ static void meet_stream(CUstream stream) {
         bfc_store_seq_cst(&bfc_only_stream, stream);
     else if (!become_partners(only, stream))
         set_many();
-    publish();
+    publish_streams();
 }
 
 /* The stream that is being left may go on meanwhile: the change orders others behind it. */
@@ -273,7 +273,7 @@ void bfc_only_stream_await(uint64_t number, uint64_t arena, bfc_fence fence) {
 
 static void note_success(void) {
     bfc_store_seq_cst(&succeeded, trial);
-    publish();
+    publish_streams();
 }
 
 void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
