@@ -274,9 +274,18 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
 struct bfc_glimpse {
     uint32_t block; /* record of the live block that starts at `start`; 0: there is none */
     uint32_t place; /* where the pool's map has the block */
+    bool surplus;   /* bfc_pool_release_surplus should be called */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
+
+/*
+ * To be called in place of the wait for the device before a free, if bfc_pool_glimpse found that
+ * the pool has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how
+ * many bytes went; 0: none, or the upstream told of an error, so that its release may not have
+ * waited for the device.
+ */
+uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;

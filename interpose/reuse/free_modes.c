@@ -78,6 +78,22 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
     return result;
 }
 
+/* Waits as wait_for_work does; but if the pool has a surplus, the wait is the driver's free of an
+ * idle region. Host memory is left alone, since its free is not documented to wait. */
+static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           bool is_current) {
+    if (bfc_arena_is_host(arena) || !bfc_pool_release_surplus(arena->pool))
+        return wait_for_work(driver, arena, is_current);
+    bfc_events_count_wait(&arena->stats);
+    return CUDA_SUCCESS;
+}
+
+static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        struct bfc_glimpse seen, bool is_current) {
+    return UNLIKELY(seen.surplus) ? wait_with_surplus(driver, arena, is_current)
+                                  : wait_for_work(driver, arena, is_current);
+}
+
 /* ---- freeing ---- */
 
 /* After so many fences, a free looks which are complete, since the pool itself looks only when it
@@ -198,7 +214,7 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
-    CUresult result = wait_for_work(driver, arena, false);
+    CUresult result = wait_before_free(driver, arena, seen, false);
     bfc_capture_leave_wait(waits);
     if (UNLIKELY(result != CUDA_SUCCESS))
         return result;
@@ -286,7 +302,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
-    CUresult result = wait_for_work(driver, arena, true);
+    CUresult result = wait_before_free(driver, arena, seen, true);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);

@@ -46,6 +46,8 @@ void policy_make(struct bfc_pool *pool) {
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
         .whole_above = whole_above(config),
+        .returns_surplus =
+            bfc && config->growth != BFC_GROWTH_PREALLOCATE && config->gc_threshold == UINT64_MAX,
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
     policy_set_plain(pool);
