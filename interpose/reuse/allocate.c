@@ -70,8 +70,11 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     if (kept)
         *result = bfc_fences_order(arena->fences, driver, arena->context, &order);
     bfc_capture_restore(driver, mode);
-    if (LIKELY(kept && *result == CUDA_SUCCESS))
+    if (LIKELY(kept && *result == CUDA_SUCCESS)) {
+        if (order.events)
+            bfc_events_count_device_wait(&arena->stats);
         return true;
+    }
     bfc_reuse_latch(arena, *result);
     log_fallen_back(arena, *result == CUDA_SUCCESS ? "the device cannot order this block, or there "
                                                      "may be another context"

@@ -29,8 +29,8 @@ enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 struct track {
     int32_t pid;
     unsigned pool;
-    uint64_t allocations, waits;
-    double allocations_rate, waits_rate; /* allocations and waits per second */
+    uint64_t allocations, waits, fences;
+    double allocations_rate, waits_rate, fences_rate; /* a second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -80,9 +80,11 @@ static void update_track(struct track *track, const struct bfc_segment_pool *poo
     if (track->looks > 0) {
         track->allocations_rate = rate_of(pool->stats.allocations, track->allocations, seconds);
         track->waits_rate = rate_of(waits, track->waits, seconds);
+        track->fences_rate = rate_of(pool->fences, track->fences, seconds);
     }
     track->allocations = pool->stats.allocations;
     track->waits = waits;
+    track->fences = pool->fences;
     track->in_use[track->looks++ % HISTORY] = pool->stats.in_use;
 }
 
@@ -149,11 +151,12 @@ static void put_rule(int line, const char *text) {
 
 static const char *columns_text(const char *pid, const char *device, const char *in_use,
                                 const char *cached, const char *reserved, const char *hit_rate,
-                                const char *allocations, const char *waits, const char *failures,
-                                const char *command, char *text, size_t size) {
+                                const char *allocations, const char *waits, const char *fences,
+                                const char *failures, const char *command, char *text,
+                                size_t size) {
     if (COLS >= WIDE)
-        snprintf(text, size, "%7s %3s %8s %8s %8s %7s %8s %7s %3s  %s", pid, device, in_use, cached,
-                 reserved, hit_rate, allocations, waits, failures, command);
+        snprintf(text, size, "%7s %3s %8s %8s %8s %7s %8s %7s %7s %3s  %s", pid, device, in_use,
+                 cached, reserved, hit_rate, allocations, waits, fences, failures, command);
     else
         snprintf(text, size, "%7s %3s %8s %8s %8s %3s  %s", pid, device, in_use, cached,
                  allocations, failures, command);
@@ -171,7 +174,7 @@ static void draw_head(void) {
              top.paused ? " (paused)" : "", order_names[top.order]);
     mvprintw(0, 0, "%.*s", COLS, text);
     put_rule(1, columns_text("PID", "DEV", "IN USE", "CACHED", "RESERVED", "HIT", "ALLOC/s",
-                             "WAIT/s", "OOM", "COMMAND", text, sizeof text));
+                             "WAIT/s", "FENCE/s", "OOM", "COMMAND", text, sizeof text));
 }
 
 /* Returns the command without the folder of its program, which would fill the column. */
@@ -195,17 +198,18 @@ static const char *command_text(const struct row *row, char *text, size_t size) 
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], pid[16], device[24],
-        allocations[24], waits[24], failures[24], command[512], text[1024];
+        allocations[24], waits[24], fences[24], failures[24], command[512], text[1024];
     snprintf(pid, sizeof pid, "%" PRId32, row->job->header.pid);
     snprintf(device, sizeof device, "%" PRId64 "%s", row->pool->device,
              bfc_pool_is_host(row->pool) ? "h" : "");
     snprintf(allocations, sizeof allocations, "%.0f", row->track->allocations_rate);
     snprintf(waits, sizeof waits, "%.0f", row->track->waits_rate);
+    snprintf(fences, sizeof fences, "%.0f", row->track->fences_rate);
     snprintf(failures, sizeof failures, "%" PRIu64, stats->out_of_memory);
     columns_text(pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
                  bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
                  bfc_bytes_text(stats->reserved, c, sizeof c),
-                 bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits,
+                 bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits, fences,
                  failures, command_text(row, command, sizeof command), text, sizeof text);
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);

@@ -13,7 +13,4 @@
  * every 4,096th, and looks at one that is under way at every 32nd. */
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena);
 
-/* How many checks have ended. */
-uint64_t bfc_checks_made(void);
-
 #endif

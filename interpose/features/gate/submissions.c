@@ -3,15 +3,17 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "interpose/config/process.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/table/counter.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four below */
 static struct bfc_submitter *submitters;
 static uint64_t count_of_ended; /* submissions of threads that have ended */
-static const char *hidden_by;   /* atomic */
+static char why_hidden[96];
+static const char *hidden_by; /* atomic; NULL or why_hidden */
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -62,8 +64,16 @@ bool bfc_submissions_count(uint64_t *sum) {
 }
 
 bool bfc_submissions_hide(const char *what) {
-    const char *none = NULL;
-    return bfc_compare_exchange_seq_cst(&hidden_by, &none, what);
+    if (bfc_process_is_forked())
+        return false;
+    pthread_mutex_lock(&lock);
+    bool is_first = !hidden_by;
+    if (is_first) {
+        snprintf(why_hidden, sizeof why_hidden, "%s", what);
+        bfc_store_seq_cst(&hidden_by, why_hidden);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_first;
 }
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);

@@ -302,6 +302,13 @@ static void unknown(void) {
     print_since("unknown", before);
 }
 
+/* Until the reader of our output has seen what it wants. */
+static void pause_here(void) {
+    puts("pausing");
+    fflush(stdout);
+    getchar();
+}
+
 int main(int count, char **names) {
     static const struct {
         const char *name;
@@ -318,7 +325,8 @@ int main(int count, char **names) {
                   {"by_every_call", by_every_call},
                   {"programmatic", programmatic},
                   {"unseen", unseen},
-                  {"unknown", unknown}};
+                  {"unknown", unknown},
+                  {"pause", pause_here}};
     choose_device(0);
     for (int i = 1; i < count; i++)
         for (size_t s = 0; s < sizeof scenes / sizeof scenes[0]; s++)
