@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 10u
+#define BFC_SEGMENT_VERSION 11u
 
 /* Format of the name for shm_open: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -273,6 +273,8 @@ struct bfc_segment_pool {
     uint64_t device_total;   /* bytes of the device; for host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* zero for host memory */
     char device_name[64];    /* NUL-terminated */
+    char device_bus_id[24];  /* the device's PCI address, "0000:3B:00.0", NUL-terminated; empty:
+                                the driver does not tell it */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when the job asked for `device_free`: CLOCK_REALTIME; 0: never */
@@ -480,7 +482,7 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 144 +
+                   40 + 16 + 64 + 24 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 144 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

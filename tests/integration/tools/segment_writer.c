@@ -41,6 +41,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     for (uint8_t i = 0; i < 16; i++)
         pool->device_uuid[i] = i;
     strcpy(pool->device_name, "Made-up GPU");
+    strcpy(pool->device_bus_id, "0000:3B:00.0");
     pool->device_free = UINT64_C(12000) * MIB;
     pool->device_free_ns = 1;
     pool->host_waits = 900;
