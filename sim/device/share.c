@@ -55,6 +55,7 @@ static uint64_t number; // of the file that is shared; 0: none is
 void sim_share_uuid(int place, unsigned char *uuid) {
     memcpy(uuid, "simulated-gpu-0", 16);
     uuid[14] = (unsigned char)('0' + place);
+    uuid[0] ^= (unsigned char)place; // the first digits alone tell real devices apart
     for (size_t i = 0; i < sizeof number; i++) {
         uuid[i] ^= (unsigned char)(number >> 8 * i);
     }

@@ -192,6 +192,7 @@ bool find_figures(int directory, struct findings *findings) {
 
 void free_findings(struct findings *findings) {
     free(findings->identities);
+    free(findings->gpus);
     free(findings->jobs);
     free(findings->refused);
     free(findings->swept);

@@ -90,12 +90,12 @@ class Bfcstat(unittest.TestCase):
         lines = self.shown().splitlines()
         self.assertEqual(
             lines[0].split(),
-            "PID DEVICE IN USE CACHED RESERVED LIMIT HIT RATE WAITS OOM COMMAND".split(),
+            "PID BUS ID UUID IN USE CACHED RESERVED LIMIT HIT RATE WAITS OOM COMMAND".split(),
         )
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  waits .*: rank 3 of 4: made-up"
+                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  waits .*: rank 3 of 4: made-up"
             )
 
     def test_picture(self):
@@ -103,7 +103,7 @@ class Bfcstat(unittest.TestCase):
         for words in (
             "made-up --job",
             "running",
-            "Made-up GPU, 16.0 GiB",
+            r"device 0 \(3B:00\.0 00010203\)  Made-up GPU, 16.0 GiB",
             r"in use +60\.0 MiB",
             r"requested +59\.0 MiB",
             r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB, deferred 2\.00 MiB",
@@ -131,6 +131,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual(shown["coverage"]["bypassed_bytes"]["managed"], 3 << 20)
         (pool,) = shown["pools"]
         self.assertEqual(pool["device_uuid"], "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
+        self.assertEqual(pool["device_bus_id"], "0000:3B:00.0")
         self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.5, 0.9985))
         self.assertEqual((pool["largest_request"], pool["too_small"]), (8 << 20, 15 << 20))
         self.assertEqual(pool["cached"], pool["ready"] + pool["pending"] + pool["deferred"])
@@ -177,7 +178,7 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("bfcpreload_jobs 2\n", text)
         self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",comm="fake_job",user="[^"]+",'
                          r'[^}]*rank="3",job_name="made-up.1",gpu="0",UUID="GPU-00010203-'
-                         r'0405-0607-0809-0a0b0c0d0e0f",context="7"\} 62914560\n')
+                         r'0405-0607-0809-0a0b0c0d0e0f",pci_bus_id="0000:3B:00.0",context="7"\} 62914560\n')
         self.assertNotIn("--job", text, "arguments are no labels")
         self.assertIn('bfcpreload_host_wait_seconds_total{', text)
         self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*gpu="0",.*context="7"\} 0\.5\n')
@@ -215,7 +216,7 @@ class Bfcstat(unittest.TestCase):
             r"1\.00 ms  out_of_memory +4\.00 GiB\n",
             r"2\.00 ms  waited +64\.0 MiB  after 7\.00 ms\n",
             r"free by driver +11\.7 GiB",
-            r"it waits for 3\.20 GiB since [0-9.]+ \w+, position 2\n",
+            r"it waits for 3\.20 GiB for [0-9.]+ \w+, position 2\n",
             r"this pool gave +1   of 7 times that it was tried, 1\.00 ms in all\n"
             r" *contexts gave +1   of 6 times that it was tried, 2\.00 ms in all\n"
             r" *other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n"
@@ -226,7 +227,7 @@ class Bfcstat(unittest.TestCase):
 
     def test_last_resorts_and_waiting(self):
         job = self.start()
-        self.assertRegex(self.shown(), r" waits for 3\.20 GiB since [0-9.]+ \w+, position 2: rank 3 of 4: ")
+        self.assertRegex(self.shown(), r" waits for 3\.20 GiB for [0-9.]+ \w+, position 2: rank 3 of 4: ")
         (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
         rungs = {"pool": (7, 1, 1000000), "contexts": (6, 1, 2000000), "jobs": (5, 3, 7000000),
                  "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}

@@ -149,22 +149,23 @@ static void put_job_labels(const struct findings *findings, const struct bfc_job
     }
 }
 
-/* Writes the UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM. */
-static void put_uuid(FILE *stream, const uint8_t uuid[16]) {
-    fputs(",UUID=\"GPU", stream);
-    for (int i = 0; i < 16; i++)
-        fprintf(stream, "%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                uuid[i]);
-    putc('"', stream);
+/* Writes a device's UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM,
+ * and its PCI address. */
+static void put_device_labels(const uint8_t uuid[16], const char *bus_id, FILE *stream) {
+    static const uint8_t none[16];
+    char text[GPU_UUID_TEXT];
+    if (memcmp(uuid, none, sizeof none) != 0)
+        put_label(stream, "UUID", gpu_uuid(uuid, text, sizeof text));
+    put_label_if(stream, "pci_bus_id", bus_id);
 }
 
 static void put_pool_labels(const struct findings *findings, const struct bfc_job *job,
                             const struct bfc_segment_pool *pool, FILE *stream) {
-    static const uint8_t none[16];
+    char bus_id[GPU_SHORT_TEXT];
     put_job_labels(findings, job, stream);
     fprintf(stream, ",gpu=\"%" PRId64 "\"", pool->device);
-    if (memcmp(pool->device_uuid, none, sizeof none) != 0)
-        put_uuid(stream, pool->device_uuid);
+    put_device_labels(pool->device_uuid, gpu_bus_id(pool->device_bus_id, bus_id, sizeof bus_id),
+                      stream);
     fprintf(stream, ",context=\"%" PRIu64 "\"", pool->context_id);
 }
 
