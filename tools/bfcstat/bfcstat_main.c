@@ -127,7 +127,9 @@ static int list_jobs(const struct request *request, int directory) {
         free_findings(&findings);
         return REFUSED;
     }
-    bool shown = find_identities(request, &findings) && show_jobs(request, &findings);
+    bool shown = find_identities(request, &findings) &&
+                 (request->format != AS_PROMETHEUS || find_gpus(&findings)) &&
+                 show_jobs(request, &findings);
     if (!shown)
         fputs("bfcstat: no memory\n", stderr);
     report_odd_segments(&findings);

@@ -70,6 +70,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
         .merges = 40,
         .reserve_calls = 4,
         .refusals = 1,
+        .out_of_memory = 1,
     };
 }
 

@@ -95,7 +95,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  waits .*: rank 3 of 4: made-up"
+                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +1  waits .*: rank 3 of 4: made-up"
             )
 
     def test_picture(self):

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 BFCSTAT, LIBRARY, TRAIN, SIM_DIR, CROWDED_JOBS = (
     os.environ[n] for n in "BFCSTAT LIBRARY TRAIN SIM_DIR CROWDED_JOBS".split())
@@ -29,8 +30,7 @@ class Job:
     """A preloaded training loop that pauses when warm, or one that goes on."""
 
     def __init__(self, *arguments, **variables):
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="4G",
-                           **variables)
+        environment = {**os.environ, "LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": SIM_DIR, "SIM_MEMORY": "4G", **variables}
         self.process = subprocess.Popen([TRAIN, *arguments], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         self.pid = self.process.pid
@@ -264,6 +264,31 @@ class Watch(unittest.TestCase):
         self.assertNotIn(str(hidden.pid), "".join(terminal.lines()))
         without = self.bfcstat_on_terminal("top", LD_LIBRARY_PATH="")  # as the jobs' driver said last
         without.wait_for(r"\n  - 02:00\.0 \w{8} 4\.00 GiB ")
+
+    def scrape(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            return answer.read().decode()
+
+    @unittest.skipIf("built without" in bfcstat("serve", "--listen=nowhere").stderr, "built without libmicrohttpd")
+    def test_exporter_knows_devices_and_jobs_that_ended(self):
+        """Of two jobs one runs, and one has died of an out of memory before it was looked at."""
+        machine = {"SIM_DEVICES": "2", "SIM_SHARE": self.path("share")}
+        exporter = subprocess.Popen(
+            [BFCSTAT, "serve", "--listen=127.0.0.1:0"], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "LD_LIBRARY_PATH": SIM_DIR, "SIM_MEMORY": "4G", **machine})
+        self.addCleanup(lambda: (exporter.terminate(), exporter.wait(), exporter.stderr.close()))
+        port = int(re.search(r":(\d+)/metrics", exporter.stderr.readline()).group(1))
+        job = self.start("20", "10", "pause", CUDA_VISIBLE_DEVICES="0", **machine)
+        died = self.start("20", "10", CUDA_VISIBLE_DEVICES="1", SIM_MEMORY="64M", **machine)
+        died.process.wait(60)
+        pool = json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"][0]
+        text = self.scrape(port)
+        device = rf'UUID="{pool["device_uuid"]}",pci_bus_id="0000:01:00.0"'
+        for figure, value in (("total", 4 << 30), ("used", pool["reserved"]), ("in_use", pool["in_use"]),
+                              ("cached", pool["cached"]), ("others", 0)):
+            self.assertIn(f"bfcpreload_gpu_memory_{figure}_bytes{{{device}}} {value}\n", text)
+        self.assertRegex(text, r'bfcpreload_user_jobs_ended_total\{UUID="[^"]+",pci_bus_id="0000:02:00.0",user="[^"]+"\} 1\n')
+        self.assertRegex(text, r'bfcpreload_user_out_of_memory_total\{UUID="[^"]+",pci_bus_id="0000:02:00.0",user="[^"]+"\} [1-9]')
 
     @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
     def test_more_rows_than_lines(self):

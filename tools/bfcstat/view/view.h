@@ -21,6 +21,24 @@ struct job_identity {
     char pod_uid[40], container_id[68];
 };
 
+/* What the jobs of a user have done on a device, those that ended included. */
+enum tally_count {
+    TALLY_JOBS_ENDED,
+    TALLY_ALLOCATIONS,
+    TALLY_MISSES,
+    TALLY_RETRIES,
+    TALLY_OUT_OF_MEMORY,
+    TALLY_INVALID_FREES,
+    TALLY_COUNTS,
+};
+
+struct tally {
+    char user[64];
+    uint8_t uuid[16];
+    char bus_id[24];
+    uint64_t counts[TALLY_COUNTS];
+};
+
 /* The result of reading all segments of a directory once. */
 struct findings {
     struct bfc_job *jobs;
@@ -28,6 +46,8 @@ struct findings {
     struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
     struct gpu *gpus;                /* the machine's devices; NULL: not looked for */
     size_t gpu_count;
+    const struct tally *tallies; /* NULL: not kept; not freed with the findings */
+    size_t tally_count;
     size_t left_out;       /* jobs beyond a bound on their number, not read */
     size_t left_out_pools; /* pools beyond a bound, of jobs that were read; not shown */
     size_t impostors;      /* files named as another user's segments, not read */
