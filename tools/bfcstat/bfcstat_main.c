@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -306,6 +308,7 @@ struct command {
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
     const char *options; /* letters of the options that the command takes */
+    bool keeps_rights;   /* reads nothing but segments of what its user names */
 };
 
 /* Letters of the options that are valid without a command, where bfcstat shows one job or all
@@ -331,10 +334,14 @@ int run_serve(const struct request *request, int directory) {
 #endif
 
 static const struct command commands[] = {
-    {"top", run_top, false, false, "di"},        {"trim", run_trim, true, false, "db"},
-    {"who", run_who, true, false, "djocswy"},    {"plan", run_plan, true, true, "doD"},
-    {"record", run_record, true, true, "doite"}, {"snapshot", run_snapshot, true, true, "dot"},
-    {"report", run_report, true, true, "doB"},   {"serve", run_serve, false, false, "dl"},
+    {"top", run_top, false, false, "di", true},
+    {"trim", run_trim, true, false, "db", false},
+    {"who", run_who, true, false, "djocswy", false},
+    {"plan", run_plan, true, true, "doD", false},
+    {"record", run_record, true, true, "doite", true},
+    {"snapshot", run_snapshot, true, true, "dot", false},
+    {"report", run_report, true, true, "doB", false},
+    {"serve", run_serve, false, false, "dl", true},
 };
 
 /* Returns the command that the word names; NULL: the word names none, or is NULL. */
@@ -396,6 +403,15 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     return check_options(given, *command);
 }
 
+/* Gives up the capabilities that an administrator's copy of this program has for reading all users'
+ * segments (docs/watching.md), so that they do not also open other files. Root keeps its own. */
+static void give_up_rights(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (geteuid() != 0 && syscall(SYS_capset, &header, none) != 0)
+        abort();
+}
+
 static int flush_output(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
@@ -413,6 +429,8 @@ int main(int count, char **arguments) {
     int status = parse_arguments(count, arguments, &request, &command);
     if (status != SHOWN)
         return status;
+    if (command && !command->keeps_rights)
+        give_up_rights();
     int directory = bfc_segment_directory_open(request.directory);
     if (directory < 0) {
         fprintf(stderr, "bfcstat: %s: %s\n", request.directory, strerror(errno));

@@ -472,7 +472,7 @@ static int draw_name(int line, const struct row *row) {
     if (waiter)
         put_line(line++, "%s", waiter_text(waiter, waiting, sizeof waiting));
     if (fragmentation >= 0 && pool->stats.in_use && pool->stats.ready)
-        put_line(line++, "%s of ready cannot serve %s, the largest request lately",
+        put_line(line++, "%s of ready cannot serve %s, asked for lately",
                  bfc_share_text(fragmentation, a, sizeof a),
                  bfc_bytes_text(pool->fit.request, b, sizeof b));
     if (pool->plan.source)

@@ -154,7 +154,7 @@ void test_segment_fill(union test_segment *segment) {
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     strcpy(header->command, "made-up --job");
     strcpy(header->library, "0.0.test");
-    strcpy(header->configuration, "BFC_FREE=sync\nBFC_LIMIT=none\n");
+    strcpy(header->configuration, "BFC_FREE=lazy\nBFC_LIMIT=none\nBFC_TO_COME=1\n");
     header->pooled_allocations = 10; /* of pools of former contexts */
     header->pooled_frees = 10;
     header->forwarded_frees[BFC_FORWARD_FOREIGN] = 5;

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import re
 import resource
 import shutil
@@ -106,19 +107,19 @@ class Bfcstat(unittest.TestCase):
             r"device 0 \(3B:00\.0 00010203\)  Made-up GPU, 16.0 GiB",
             r"in use +60\.0 MiB",
             r"requested +59\.0 MiB",
-            r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB, deferred 2\.00 MiB",
+            r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB\n +deferred 2\.00 MiB, freed during a capture\n",
             r"reserved +100 MiB .* in 3 regions",
-            r"fragmentation +50\.0 % +of the ready bytes cannot serve 8\.00 MiB, the largest request lately; largest free 30\.0 MiB\n",
+            r"largest free +30\.0 MiB\n +fragmentation +50\.0 % +of ready cannot serve 8\.00 MiB, asked for lately\n",
             r"hit rate +99\.9 % +1,997 hits, 3 misses",
             r"host waits +1,000 .* 2\.50 ms",
             r"4 to reserve \(1 refused\), 0 to release",
             r"pooled +2,010 allocations, 1,998 frees",
             r"forwarded, foreign +0 allocations, 5 frees",
             r"bypassed, managed +2 calls, 3\.00 MiB",
-            r"\n\nconfiguration in force",
-            "BFC_FREE=sync",
+            r"\n\nsettings other than the defaults \(--json lists all\)\n  BFC_FREE=lazy\n  BFC_TO_COME=1\n$",
         ):
             self.assertRegex(text, words)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80 and "0x" not in line], [])
 
     def test_json_of_one_job(self):
         job = self.start("--owner")
@@ -126,7 +127,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual(shown["format"], 2)
         self.assertEqual((shown["pid"], shown["state"]), (job.pid, "running"))
         self.assertEqual(shown["command"], "made-up --job")
-        self.assertEqual(shown["configuration"], {"BFC_FREE": "sync", "BFC_LIMIT": "none"})
+        self.assertEqual(shown["configuration"], {"BFC_FREE": "lazy", "BFC_LIMIT": "none", "BFC_TO_COME": "1"})
         self.assertEqual(shown["coverage"]["forwarded_frees"]["foreign"], 5)
         self.assertEqual(shown["coverage"]["bypassed_bytes"]["managed"], 3 << 20)
         (pool,) = shown["pools"]
@@ -204,6 +205,29 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("bfcpreload_jobs 2\n", text)
         series = [line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"]
         self.assertEqual(len(series), len(set(series)))
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, to be another user")
+    def test_an_administrator_s_copy(self):
+        """With one capability it reads all users' segments, and nothing else."""
+        job = self.start("--owner")
+        os.chmod(self.folder, 0o755)
+        secret = os.path.join(self.folder, "recording")
+        self.assertEqual(self.bfcstat("record", str(job.pid), "-o", secret, "--duration=0.1").returncode, 0)
+        os.chmod(secret, 0o600)
+
+        def someone(*arguments, capabilities="-all"):
+            return subprocess.run(["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups",
+                                   f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}", BFCSTAT,
+                                   f"--directory={self.folder}", *arguments], capture_output=True, text=True, timeout=20)
+
+        administrator = {"capabilities": "-all,+dac_read_search"}
+        owner = pwd.getpwuid(os.getuid()).pw_name
+        self.assertEqual((someone().returncode, someone().stdout), (1, "no jobs that could be read\n"))
+        self.assertRegex(someone(**administrator).stdout, rf"{job.pid} .* {owner}: waits for .*made-up")
+        self.assertIn("made-up --job", someone(str(job.pid), **administrator).stdout)
+        refused = someone("report", secret, "-o", "-", **administrator)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn("Permission denied", refused.stderr)
 
     def test_charts(self):
         text = self.shown(str(self.start().pid))

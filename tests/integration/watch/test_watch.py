@@ -307,6 +307,9 @@ class Watch(unittest.TestCase):
         job = self.start("20", "10", "pause")
         terminal = self.bfcstat_on_terminal(";", "sleep", "600")
         terminal.wait_for(rf"(?m)^ *PID  BUS ID .* COMMAND\n(.*\n)* *{job.pid}  01:00\.0 .* train 20 10 pause$")
+        terminal = self.bfcstat_on_terminal(str(job.pid), ";", "sleep", "600", lines=100)
+        terminal.wait_for(r"(?m)^  0x\w+ +\S+ MiB  [#+~.]{20,44}$")
+        terminal.wait_for(r"settings other than the defaults .*\n  none\n")
 
     @unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed")
     def test_ranks_of_open_mpi(self):

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "interpose/config/options.h"
 #include "tools/bfcstat/view/view.h"
 #include "tools/text/print_text.h"
 
@@ -155,7 +156,7 @@ static void show_times(const struct bfc_segment_header *header, enum bfc_job_sta
     if (state == BFC_JOB_RUNNING && now_ns > header->created_ns)
         text_duration(now_ns - header->created_ns, age, sizeof age);
     print_label(stream, "state");
-    fprintf(stream, "%s, first CUDA allocation %s%s%s%s\n", job_state_name(state), stamp,
+    fprintf(stream, "%s, first allocation %s%s%s%s\n", job_state_name(state), stamp,
             *age ? " (" : "", age, *age ? " ago)" : "");
 }
 
@@ -205,24 +206,24 @@ static void show_peak(FILE *stream, uint64_t bytes) {
 static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream) {
     double share = bfc_pool_fragmentation(pool);
     char figure[TEXT_FIGURE];
+    show_amount(stream, "largest free", pool->stats.largest_free);
+    fputc('\n', stream);
     print_label(stream, "fragmentation");
     fprintf(stream, "%10s", bfc_share_text(share, figure, sizeof figure));
     if (share < 0)
-        fputs("   the job has not measured it yet", stream);
+        fputs("   the job has not measured it yet\n", stream);
     else if (pool->stats.in_use == 0)
-        fputs("   nothing is in use", stream);
+        fputs("   nothing is in use\n", stream);
     else if (pool->stats.ready == 0)
-        fputs("   nothing is ready", stream);
+        fputs("   nothing is ready\n", stream);
     else
-        fprintf(stream, "   of the ready bytes cannot serve %s, the largest request lately",
+        fprintf(stream, "   of ready cannot serve %s, asked for lately\n",
                 bfc_bytes_text(pool->fit.request, figure, sizeof figure));
-    fprintf(stream, "; largest free %s\n",
-            bfc_bytes_text(pool->stats.largest_free, figure, sizeof figure));
 }
 
 static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
-    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
     fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
@@ -231,9 +232,13 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_peak(stream, stats->peak_requested);
     fputc('\n', stream);
     show_amount(stream, "cached", bfc_pool_cached(stats));
-    fprintf(stream, "   ready %s, pending %s, deferred %s\n",
-            bfc_bytes_text(stats->ready, a, sizeof a), bfc_bytes_text(stats->pending, b, sizeof b),
-            bfc_bytes_text(stats->deferred, c, sizeof c));
+    fprintf(stream, "   ready %s, pending %s\n", bfc_bytes_text(stats->ready, a, sizeof a),
+            bfc_bytes_text(stats->pending, b, sizeof b));
+    if (stats->deferred) {
+        print_label(stream, "");
+        fprintf(stream, "%13sdeferred %s, freed during a capture\n", "",
+                bfc_bytes_text(stats->deferred, a, sizeof a));
+    }
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
@@ -458,26 +463,54 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
     show_forwarded(header, stream);
     show_bypassed(header, stream);
     if (coverage_advice(job))
-        fprintf(stream, "  %s\n", coverage_advice(job));
+        text_wrap(coverage_advice(job), 2, text_width(stream, 80), stream);
 }
 
-static void show_lines(const char *lines, FILE *stream) {
+/* Calls `show` with each line, made safe for a terminal, and returns how many times it returned
+ * true. */
+static unsigned show_lines(const char *lines, bool show(const char *line, FILE *stream),
+                           FILE *stream) {
+    unsigned count = 0;
     for (const char *line = lines; *line;) {
         char raw[512], shown[512];
         size_t length = strcspn(line, "\n");
         snprintf(raw, sizeof raw, "%.*s", (int)length, line);
-        fprintf(stream, "  %s\n", text_printable(raw, shown, sizeof shown));
+        count += show(text_printable(raw, shown, sizeof shown), stream);
         line += length + (line[length] == '\n');
     }
+    return count;
+}
+
+static bool show_line(const char *line, FILE *stream) {
+    return fprintf(stream, "  %s\n", line) > 0;
+}
+
+/* Whether NAME=value has the variable's default; a variable that this bfcstat does not know has
+ * none. */
+static bool is_default(const char *line) {
+    struct bfc_options options;
+    char name[64], value[512];
+    const char *equals = strchrnul(line, '=');
+    snprintf(name, sizeof name, "%.*s", (int)(equals - line), line);
+    if (!*equals || !bfc_option_find(name))
+        return false;
+    bfc_options_init(&options);
+    bfc_option_print(&options, name, value, sizeof value);
+    return strcmp(value, equals + 1) == 0;
+}
+
+static bool show_unless_default(const char *line, FILE *stream) {
+    return !is_default(line) && show_line(line, stream);
 }
 
 static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
-    fprintf(stream, "\nconfiguration in force");
+    fputs("\nsettings other than the defaults (--json lists all)", stream);
     if (header->configuration_errors)
-        fprintf(stream, " (%" PRIu32 " malformed or unknown)", header->configuration_errors);
+        fprintf(stream, ", %" PRIu32 " malformed or unknown", header->configuration_errors);
     fputc('\n', stream);
-    show_lines(header->complaints, stream);
-    show_lines(header->configuration, stream);
+    show_lines(header->complaints, show_line, stream);
+    if (!show_lines(header->configuration, show_unless_default, stream))
+        fputs("  none\n", stream);
 }
 
 void show_job_text(const struct bfc_job *job, FILE *stream) {
