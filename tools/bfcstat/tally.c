@@ -144,18 +144,23 @@ static bool has_room(const struct tally_book *book, uint32_t uid) {
 }
 
 /* Any user may give a file any name, so a file counts only if the user in its name owns it. */
+static bool is_own(const struct stat *status, const struct bfc_segment_name *name) {
+    return S_ISREG(status->st_mode) && status->st_uid == name->uid;
+}
+
 static void keep_segment(struct tally_book *book, const struct bfc_segment_name *name,
                          bool before) {
     struct stat status;
     struct kept *kept = find_kept(book, name->text);
     if (kept)
         end_kept(book, kept);
-    if (!has_room(book, name->uid))
+    if (fstatat(book->directory, name->text, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !is_own(&status, name) || !has_room(book, name->uid))
         return;
     int file = bfc_open_at(book->directory, name->text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)
         return;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != name->uid) {
+    if (fstat(file, &status) != 0 || !is_own(&status, name)) {
         close(file);
         return;
     }
