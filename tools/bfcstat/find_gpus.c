@@ -73,7 +73,7 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
 }
 
 /* The figures are not all of one moment, and a job can say what it likes. */
-static void agree(struct gpu *gpu) {
+static void bound_figures(struct gpu *gpu) {
     gpu->in_use = bfc_min(gpu->in_use, gpu->total);
     gpu->cached = bfc_min(gpu->cached, gpu->total - gpu->in_use);
     gpu->used = bfc_min(bfc_max(gpu->used, gpu->in_use + gpu->cached), gpu->total);
@@ -93,6 +93,6 @@ bool find_gpus(struct findings *findings) {
                 add_pool(findings, pool, listed);
         }
     for (size_t i = 0; i < findings->gpu_count; i++)
-        agree(&findings->gpus[i]);
+        bound_figures(&findings->gpus[i]);
     return true;
 }
