@@ -86,12 +86,25 @@ static const char usage[] =
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
-static void report_odd_segments(const struct findings *findings) {
-    for (size_t i = 0; i < findings->refused_count && i < REFUSED_SHOWN; i++)
-        fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
-    if (findings->refused_count > REFUSED_SHOWN)
+static void report_refused(const struct findings *findings) {
+    size_t of_permission = 0, others = 0;
+    for (size_t i = 0; i < findings->refused_count; i++) {
+        const struct refusal *refusal = &findings->refused[i];
+        if (refusal->of_permission)
+            of_permission++;
+        else if (others++ < REFUSED_SHOWN)
+            fprintf(stderr, "bfcstat: %s\n", refusal->line);
+    }
+    if (others > REFUSED_SHOWN)
         fprintf(stderr, "bfcstat: %zu more could not be read (--json lists all of them)\n",
-                findings->refused_count - REFUSED_SHOWN);
+                others - REFUSED_SHOWN);
+    if (of_permission)
+        fprintf(stderr, "bfcstat: other users' jobs that cannot be read: %zu (docs/watching.md)\n",
+                of_permission);
+}
+
+static void report_odd_segments(const struct findings *findings) {
+    report_refused(findings);
     if (findings->swept_count > SWEPT_SHOWN)
         fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
                 findings->swept_count);

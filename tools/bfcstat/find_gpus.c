@@ -26,11 +26,12 @@ static bool is_device_of(const struct gpu *gpu, const struct bfc_segment_pool *p
 }
 
 /* Adds the device of a pool. Where the management library lists devices, it must know this one,
- * since a job can make a device up. NULL: there is no such device. */
+ * since a job can make a device up. NULL: there is no such device, or it has no name. */
 static struct gpu *add_gpu(struct findings *findings, const struct bfc_segment_pool *pool,
                            const char *bus_id, bool listed) {
     struct gpu *gpu = &findings->gpus[findings->gpu_count];
-    if (findings->gpu_count == MOST_GPUS)
+    bool named = bus_id[0] || memcmp(pool->device_uuid, no_uuid, sizeof no_uuid) != 0;
+    if (!named || findings->gpu_count == MOST_GPUS)
         return NULL;
     *gpu = (struct gpu){.number = -1, .total = pool->device_total};
     snprintf(gpu->bus_id, sizeof gpu->bus_id, "%s", bus_id);
@@ -63,6 +64,8 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
         gpu = add_gpu(findings, pool, bus_id, listed);
     if (!gpu)
         return;
+    if (!gpu->total)
+        gpu->total = pool->device_total;
     gpu->in_use += pool->stats.in_use;
     gpu->cached += bfc_pool_cached(&pool->stats);
     if (pool->device_free_ns <= gpu->asked_ns)

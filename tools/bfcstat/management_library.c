@@ -69,12 +69,16 @@ static void read_uuid(const char *text, uint8_t uuid[16]) {
     }
 }
 
-static void read_memory(device_handle device, struct gpu *gpu) {
-    struct memory memory = {0};
-    gpu->used_known = library.nvmlDeviceGetMemoryInfo(device, &memory) == 0;
-    gpu->asked_ns = UINT64_MAX;
+/* Devices without memory of their own tell nothing. */
+static bool read_memory(device_handle device, struct gpu *gpu) {
+    struct memory memory;
+    if (library.nvmlDeviceGetMemoryInfo(device, &memory) != 0)
+        return false;
     gpu->total = memory.total;
     gpu->used = memory.used;
+    gpu->used_known = true;
+    gpu->asked_ns = UINT64_MAX;
+    return true;
 }
 
 /* Sets what the device tells. False: the device is lost. */
@@ -112,6 +116,5 @@ bool management_part(struct gpu *gpu) {
     memcpy(text, "MIG", 3);
     if (!open_library() || library.nvmlDeviceGetHandleByUUID(text, &device) != 0)
         return false;
-    read_memory(device, gpu);
-    return gpu->used_known;
+    return read_memory(device, gpu);
 }

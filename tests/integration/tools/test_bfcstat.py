@@ -222,7 +222,9 @@ class Bfcstat(unittest.TestCase):
 
         administrator = {"capabilities": "-all,+dac_read_search"}
         owner = pwd.getpwuid(os.getuid()).pw_name
-        self.assertEqual((someone().returncode, someone().stdout), (1, "no jobs that could be read\n"))
+        plain = someone()
+        self.assertEqual((plain.returncode, plain.stdout), (1, "no jobs that could be read\n"))
+        self.assertEqual(plain.stderr, "bfcstat: other users' jobs that cannot be read: 1 (docs/watching.md)\n")
         self.assertRegex(someone(**administrator).stdout, rf"{job.pid} .* {owner}: waits for .*made-up")
         self.assertIn("made-up --job", someone(str(job.pid), **administrator).stdout)
         refused = someone("report", secret, "-o", "-", **administrator)

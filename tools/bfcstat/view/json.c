@@ -285,7 +285,7 @@ void show_jobs_json(const struct findings *findings, FILE *stream) {
     json_array_end(&json);
     json_array(&json, "refused");
     for (size_t i = 0; i < findings->refused_count; i++)
-        put_refused(&json, findings->refused[i]);
+        put_refused(&json, findings->refused[i].line);
     json_array_end(&json);
     json_array(&json, "swept");
     for (size_t i = 0; i < findings->swept_count; i++)

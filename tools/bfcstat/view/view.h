@@ -39,6 +39,12 @@ struct tally {
     uint64_t counts[TALLY_COUNTS];
 };
 
+/* A segment that could not be read. */
+struct refusal {
+    char line[512];     /* the segment's name, colon, reason */
+    bool of_permission; /* it is another user's */
+};
+
 /* The result of reading all segments of a directory once. */
 struct findings {
     struct bfc_job *jobs;
@@ -51,7 +57,7 @@ struct findings {
     size_t left_out;       /* jobs beyond a bound on their number, not read */
     size_t left_out_pools; /* pools beyond a bound, of jobs that were read; not shown */
     size_t impostors;      /* files named as another user's segments, not read */
-    char (*refused)[512];  /* one line each: segment's name, colon, reason */
+    struct refusal *refused;
     size_t refused_count;
     struct bfc_segment_name *swept; /* segments that were removed: their processes are dead */
     size_t swept_count;
