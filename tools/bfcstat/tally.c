@@ -11,10 +11,12 @@
 #include "tools/bfcstat/identity.h"
 #include "tools/bfcstat/shares.h"
 
-/* The most segments that are kept open, and tallies, of a user, of a block of users (shares.h) and
- * of all users. */
-static const struct shares most_kept = {.user = 256, .block = 400, .all = MOST_KEPT};
-static const struct shares most_tallies = {.user = 32, .block = 128, .all = 1024};
+/* The most segments of a user, and of a block of users, that are kept open. */
+#define MOST_OF_USER 256u
+#define MOST_OF_BLOCK 400u
+
+#define MOST_TALLIES 1024u
+static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
 /* What was last read of a section. */
 struct seen {
@@ -36,14 +38,13 @@ struct tally_book {
     int directory, changes; /* file descriptors; -1: the folder is not watched */
     struct kept kept[MOST_KEPT];
     size_t kept_count;
-    uint32_t uids[1024]; /* of the tallies */
-    struct tally tallies[1024];
+    uint32_t uids[MOST_TALLIES]; /* of the tallies */
+    struct tally tallies[MOST_TALLIES];
     size_t tally_count;
     struct shares shares; /* of the tallies */
 };
 
-_Static_assert(sizeof((struct tally_book *)0)->tallies / sizeof(struct tally) <= MOST_SHARES,
-               "the tallies have shares");
+_Static_assert(MOST_TALLIES <= MOST_SHARES, "the tallies have shares");
 
 /* ---- tallies ---- */
 
@@ -135,12 +136,15 @@ static void end_kept(struct tally_book *book, struct kept *kept) {
     drop_kept(book, kept);
 }
 
+/* Whether one more segment of the user may be kept open; the bounds are of the kind in shares.h. */
 static bool has_room(const struct tally_book *book, uint32_t uid) {
-    static struct shares shares;
-    shares = most_kept;
-    for (size_t i = 0; i < book->kept_count; i++)
-        shares_take(&shares, book->kept[i].name.uid);
-    return shares_take(&shares, uid);
+    size_t user = 0, block = 0;
+    for (size_t i = 0; i < book->kept_count; i++) {
+        user += book->kept[i].name.uid == uid;
+        block += book->kept[i].name.uid >> 16 == uid >> 16;
+    }
+    return user < MOST_OF_USER && (block < MOST_OF_BLOCK || uid >> 16 == 0) &&
+           book->kept_count < MOST_KEPT;
 }
 
 /* Any user may give a file any name, so a file counts only if the user in its name owns it. */
@@ -178,9 +182,20 @@ static bool keep_found(void *context, int directory, const struct bfc_segment_na
 
 /* ---- the folder ---- */
 
+/* A job whose segment is still there has not ended. */
+static void leave_kept(struct tally_book *book, struct kept *kept) {
+    struct stat status;
+    if (fstat(kept->file, &status) == 0 && status.st_nlink == 0) {
+        end_kept(book, kept);
+    } else {
+        read_kept(book, kept);
+        drop_kept(book, kept);
+    }
+}
+
 static void stop_watching(struct tally_book *book) {
     while (book->kept_count)
-        end_kept(book, &book->kept[0]);
+        leave_kept(book, &book->kept[0]);
     if (book->directory >= 0)
         close(book->directory);
     if (book->changes >= 0)

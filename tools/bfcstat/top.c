@@ -425,9 +425,12 @@ static void draw_histograms(int line, const struct row *row) {
              text_duration(bfc_latency_quantile(pool->free_latency, 0.99), d, sizeof d));
     unsigned hidden = 0;
     for (unsigned i = 0; i < BFC_SIZE_BINS; i++) {
-        hidden += sizes[i] && line >= LINES - 2;
-        if (!sizes[i] || line >= LINES - 2)
+        if (!sizes[i])
             continue;
+        if (line >= LINES - 2) {
+            hidden++;
+            continue;
+        }
         mvprintw(line++, 0, "%9s %13s ", bfc_bytes_text(UINT64_C(1) << i, a, sizeof a),
                  text_count(sizes[i], b, sizeof b));
         put_cells((int)((double)sizes[i] / (double)most * (COLS - 26)) + 1, '*', USE);
