@@ -23,8 +23,7 @@
 #include "interpose/entry/runtime.h"
 #include "interpose/entry/unknown.h"
 #include "interpose/host/c_library.h"
-#include "interpose/host/readable.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/feature.h"
 
 #if defined(__x86_64__)
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };
@@ -232,9 +231,7 @@ static void explain_sealed(void) {
  */
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
-    bfc_readable_begin_process();
-    if (bfc_process_counts_submissions())
-        bfc_submissions_begin_process();
+    BFC_TELL_FEATURES(driver_found, driver);
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);
     if (!bound)

@@ -2,7 +2,7 @@
 #include "interpose/pointers/sync_memops.h"
 
 #include "interpose/pointers/block_attributes.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
 bool bfc_sync_memops_used;
@@ -31,7 +31,7 @@ static bool note_state(const struct bfc_pointer *span, bool on) {
     else if (on || bfc_sync_memops_is_set(span))
         noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
     if (on) /* another device may read and write the block from now on */
-        bfc_only_stream_bar();
+        BFC_TELL_COUNTER(bar());
     if (on && noted)
         bfc_store_relaxed(&bfc_sync_memops_used, true);
     return noted;

@@ -9,12 +9,10 @@
 #include "interpose/context/contexts.h"
 #include "interpose/driver/current.h"
 #include "interpose/reuse/allocate.h"
-#include "interpose/reuse/check_streams.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
-#include "interpose/submission/only_stream.h"
-#include "interpose/submission/submission.h"
+#include "interpose/table/counter.h"
 
 /* ---- waiting on the host ---- */
 
@@ -70,7 +68,7 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
 static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
                                      bool is_current) {
     uint64_t submissions = 0;
-    bool known = bfc_submissions_count(&submissions);
+    bool known = UNLIKELY(bfc_counter) && bfc_counter->count(&submissions);
     if (known && submissions == bfc_load_acquire(&arena->waited_for))
         return CUDA_SUCCESS;
     CUresult result = is_current ? synchronize_current(driver, arena)
@@ -100,7 +98,7 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
 static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence complete = bfc_fences_poll(arena->fences, driver);
     bfc_pool_complete(arena->pool, complete);
-    bfc_only_stream_completed(arena->sequence, complete);
+    BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
 
 /* Records a fence in the contexts, and takes the block back under the fence. BFC_NO_FENCE: none
@@ -207,6 +205,11 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     return free_waited_for(driver, arena, pointer, seen);
 }
 
+CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               CUdeviceptr pointer, bfc_fence *fence) {
+    return free_fenced(driver, arena, pointer, &arena->context, 1, fence);
+}
+
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer) {
     CUcontext contexts[BFC_FENCE_CONTEXTS];
@@ -215,56 +218,12 @@ CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_a
     return free_fenced(driver, arena, pointer, contexts, count, &fence);
 }
 
-/*
- * Whether the next owner's work runs after the last owner's on the device without a fence, since
- * all work goes to one stream. Pages are excluded, because unmapping them does not wait for work.
- */
-static NOINLINE bool is_ordered_by_stream(const struct bfc_driver *driver,
-                                          const struct bfc_arena *arena) {
-    return !arena->has_pages && !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
-           !bfc_contexts_are_several() && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
-           bfc_only_stream_orders();
-}
-
-/* The last fence of the calling thread. Until something is submitted, it covers all work. */
-static __thread struct {
-    uint64_t arena; /* the arena's sequence */
-    uint64_t submissions;
-    bfc_fence fence;
-} last_fence INITIAL_EXEC;
-
-/* Frees where submissions are counted: frees in a burst share a fence. */
-static NOINLINE CUresult free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                      CUdeviceptr pointer) {
-    uint64_t submissions;
-    if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
-        bfc_check_streams(driver, arena);
-        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
-    }
-    bool known = bfc_submissions_count(&submissions);
-    if (known && last_fence.arena == arena->sequence && last_fence.submissions == submissions)
-        return bfc_reuse_take_back(arena, pointer, last_fence.fence);
-    bfc_fence fence;
-    CUresult result = free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
-    if (fence == BFC_NO_FENCE)
-        return result;
-    if (known) {
-        last_fence.arena = arena->sequence;
-        last_fence.submissions = submissions;
-        last_fence.fence = fence;
-    }
-    uint64_t trial = bfc_only_stream_try();
-    if (trial)
-        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
-    return result;
-}
-
 static inline CUresult free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
     if (bfc_peers_known())
         return bfc_reuse_free_with_fence(driver, arena, pointer);
-    if (UNLIKELY(bfc_submissions_are_counted))
-        return free_counted(driver, arena, pointer);
+    if (UNLIKELY(bfc_counter))
+        return bfc_counter->free(driver, arena, pointer);
     bfc_fence fence;
     return free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
 }

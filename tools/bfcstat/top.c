@@ -33,8 +33,8 @@ enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 struct track {
     int32_t pid;
     unsigned pool;
-    uint64_t allocations, waits;
-    double allocations_rate, waits_rate; /* allocations and waits per second */
+    uint64_t allocations, waits, fences;
+    double allocations_rate, waits_rate, fences_rate; /* a second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -85,9 +85,11 @@ static void update_track(struct track *track, const struct bfc_segment_pool *poo
     if (track->looks > 0) {
         track->allocations_rate = rate_of(pool->stats.allocations, track->allocations, seconds);
         track->waits_rate = rate_of(waits, track->waits, seconds);
+        track->fences_rate = rate_of(pool->fences, track->fences, seconds);
     }
     track->allocations = pool->stats.allocations;
     track->waits = waits;
+    track->fences = pool->fences;
     track->in_use[track->looks++ % HISTORY] = pool->stats.in_use;
 }
 
@@ -175,7 +177,7 @@ static int bus_id_width(void) {
 
 struct cells {
     const char *pid, *bus_id, *uuid, *in_use, *cached, *reserved, *hit_rate, *allocations, *waits,
-        *failures, *command;
+        *fences, *failures, *command;
 };
 
 static const char *columns_text(const struct cells *cells, char *text, size_t size) {
@@ -184,8 +186,8 @@ static const char *columns_text(const struct cells *cells, char *text, size_t si
     char *rest = text + used;
     size -= (size_t)used;
     if (COLS >= WIDE)
-        snprintf(rest, size, "%8s %7s %8s %7s %3s  %s", cells->reserved, cells->hit_rate,
-                 cells->allocations, cells->waits, cells->failures, cells->command);
+        snprintf(rest, size, "%8s %7s %8s %7s %7s %3s  %s", cells->reserved, cells->hit_rate,
+                 cells->allocations, cells->waits, cells->fences, cells->failures, cells->command);
     else
         snprintf(rest, size, "%8s %3s  %s", cells->allocations, cells->failures, cells->command);
     return text;
@@ -242,7 +244,7 @@ static void draw_head(int line) {
     char text[256];
     put_rule(line,
              columns_text(&(struct cells){"PID", "BUS ID", "UUID", "IN USE", "CACHED", "RESERVED",
-                                          "HIT", "ALLOC/s", "WAIT/s", "OOM", "COMMAND"},
+                                          "HIT", "ALLOC/s", "WAIT/s", "FENCE/s", "OOM", "COMMAND"},
                           text, sizeof text));
 }
 
@@ -265,11 +267,12 @@ static const char *command_text(const struct row *row, char *text, size_t size) 
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], pid[16],
-        bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT], allocations[24], waits[24], failures[24],
-        command[512], text[1024];
+        bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT], allocations[24], waits[24], fences[24],
+        failures[24], command[512], text[1024];
     snprintf(pid, sizeof pid, "%" PRId32, row->job->header.pid);
     snprintf(allocations, sizeof allocations, "%.0f", row->track->allocations_rate);
     snprintf(waits, sizeof waits, "%.0f", row->track->waits_rate);
+    snprintf(fences, sizeof fences, "%.0f", row->track->fences_rate);
     snprintf(failures, sizeof failures, "%" PRIu64, stats->out_of_memory);
     columns_text(&(struct cells){pid, pool_bus_id(row->pool, bus_id, sizeof bus_id),
                                  pool_uuid(row->pool, uuid, sizeof uuid),
@@ -277,7 +280,8 @@ static void draw_row(int line, const struct row *row, bool selected) {
                                  bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
                                  bfc_bytes_text(stats->reserved, c, sizeof c),
                                  bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations,
-                                 waits, failures, command_text(row, command, sizeof command)},
+                                 waits, fences, failures,
+                                 command_text(row, command, sizeof command)},
                  text, sizeof text);
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);

@@ -80,7 +80,7 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
-    to->host_waits = bfc_host_waits(to);
+    bfc_sum_lanes(to);
     return copy_whole(&to->stats, &from->stats, sizeof to->stats, wait);
 }
 

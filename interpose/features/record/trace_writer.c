@@ -27,7 +27,7 @@
 #include "base/open_file.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/config/program.h"
+#include "interpose/features/common/program.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"

@@ -1,15 +1,27 @@
 // Devices: what they are called and can do.
 #include "sim/base/limits.h"
+#include "sim/base/lock.h"
 #include "sim/base/options.h"
 #include "sim/border/border.h"
+#include "sim/border/tool.h"
 #include "sim/device/devices.h"
 #include "sim/device/share.h"
 
 #include <stdio.h>
 #include <string.h>
 
+static CUresult initialise(void) {
+    CUresult result = sim_initialise();
+    if (result == CUDA_SUCCESS) {
+        sim_lock_give();
+        sim_tool_inject();
+        sim_lock_take();
+    }
+    return result;
+}
+
 SIM_CALL(cuInit, SIM_NOTHING, (unsigned flags),
-         flags != 0 ? CUDA_ERROR_INVALID_VALUE : sim_initialise())
+         flags != 0 ? CUDA_ERROR_INVALID_VALUE : initialise())
 
 static CUresult put(int *out, int value) {
     if (out == NULL) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "interpose/features/share/token.h"
-#include "interpose/host/siphash.h"
+#include "interpose/features/share/siphash.h"
 
 /* The paper's own example (appendix A): key 00 to 0f, message 00 to 0e. */
 Test(siphash, answers_as_the_paper) {

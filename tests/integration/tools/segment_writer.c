@@ -47,6 +47,9 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     pool->host_waits = 900;
     pool->lanes[0].host_waits = 99;
     pool->lanes[1].host_waits = 1;
+    pool->lanes[0].fences = 40;
+    pool->lanes[1].fences = 2;
+    pool->lanes[1].device_waits = 7;
     pool->host_wait_ns = 2500000;
     pool->fit = (struct bfc_segment_fit){.request = 8 * MIB, .too_small = 15 * MIB};
     pool->stats = (struct bfc_pool_stats){
@@ -160,6 +163,8 @@ void test_segment_fill(union test_segment *segment) {
     header->forwarded_frees[BFC_FORWARD_FOREIGN] = 5;
     header->bypassed_calls[BFC_BYPASS_MANAGED] = 2;
     header->bypassed_bytes[BFC_BYPASS_MANAGED] = 3 * MIB;
+    header->gate = (struct bfc_segment_gate){
+        .state = BFC_GATE_COUNTS, .streams = BFC_STREAMS_ONE, .left = 2, .checks = 3};
     strcpy(header->job, "made-up.1");
     header->rank = 3;
     header->local_rank = 1;

@@ -28,8 +28,8 @@ static void replace_block(struct worker *worker, struct block *block, struct blo
     struct block *victim = any(worker);
     if (victim != block && side_of(victim->stream) == victim->side) {
         drop_graph(victim);
-        give(worker, victim->start, victim->side);
         forget_import(worker, victim, true);
+        give(worker, victim->start, victim->side);
         *victim = *fresh;
     } else {
         worker->blocks[worker->count++] = *fresh;

@@ -63,11 +63,6 @@ static void import_block(struct worker *worker, struct block *block, unsigned sl
     importer.handles[slot] = request.handle;
 }
 
-static void close_import(unsigned slot) {
-    MUST(ask_importer(&importer, &(struct request){.asked = CLOSE, .slot = slot}).code);
-    importer.is_open[slot] = false;
-}
-
 /* What an importer sees of a block, and what it does to it, before anything else is done to it. */
 static void use_import(struct worker *worker, struct block *block, unsigned slot) {
     struct request request = {.slot = slot, .value = below(worker, UINT32_MAX)};
@@ -244,8 +239,11 @@ static void end_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
 /* The contexts of the sides in `mask` end with blocks in them; new ones take their place. */
 static void lose_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
     finish_work(worker);
-    for (unsigned i = 0; i < worker->count; i++)
+    for (unsigned i = 0; i < worker->count; i++) {
         drop_graph(&worker->blocks[i]);
+        if (mask >> worker->blocks[i].side & 1)
+            forget_import(worker, &worker->blocks[i], true);
+    }
     begin_calm();
     pthread_barrier_wait(&barrier);
     end_contexts(worker, mask, is_unseen && has_scene("unseen"));

@@ -74,6 +74,10 @@ def scenes_without(settings, options):
     # Between devices that do not reach each other a plain copy does not reach pages (docs/internals/pages.md).
     if settings.get("BFC_BACKING", os.environ.get("BFC_BACKING")) == "pages":
         without += ["plain"]
+        # On a full device pages do not go back while something captures and peers may use them
+        # (docs/internals/safety.md, pages).
+        if settings["SIM_PEERS"] == "1" and settings["SIM_MEMORY"] == "64M":
+            without += ["open"]
     # One small block may hold all of a device there, as in TensorFlow.
     if settings.get("BFC_POLICY") == "tf":
         without += ["past", "own"]

@@ -346,6 +346,25 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
             text_duration(pool->stats.wait_ns, figure, sizeof figure));
 }
 
+/* Shows a count and how often that is in a second of the job's life. */
+static void show_rate(FILE *stream, const struct bfc_job *job, const char *name, uint64_t count) {
+    uint64_t now_ns = bfc_wall_clock_ns(), since_ns = job->header.created_ns;
+    show_count(stream, name, count);
+    if (job->state == BFC_JOB_RUNNING && now_ns > since_ns)
+        fprintf(stream, "   %.3g a second", (double)count * 1e9 / (double)(now_ns - since_ns));
+}
+
+/* Shows what frees cost where work is not known to go to one stream. */
+static void show_fences(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                        FILE *stream) {
+    if (!pool->fences && !pool->device_waits)
+        return;
+    show_rate(stream, job, "fences", pool->fences);
+    fputs(", recorded for frees\n", stream);
+    show_rate(stream, job, "device waits", pool->device_waits);
+    fputs(", for fences\n", stream);
+}
+
 static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
@@ -373,7 +392,8 @@ static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream)
     }
 }
 
-static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
+static void show_calls(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                       FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     show_count(stream, "allocations", stats->allocations);
@@ -385,6 +405,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
             text_count(stats->misses, b, sizeof b));
     show_waits(pool, stream);
+    show_fences(job, pool, stream);
     show_driver(pool, stream);
     show_count(stream, "out of memory", stats->out_of_memory);
     fprintf(stream, "   and %s saved by last resorts\n", text_count(stats->retries, a, sizeof a));
@@ -414,7 +435,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     show_pages(pool, stream);
     show_plan(pool, stream);
     show_device_free(pool, stream);
-    show_calls(pool, stream);
+    show_calls(job, pool, stream);
 }
 
 /* Returns the kind's name with blanks for '_'. If the name is not known, because this program is
@@ -451,6 +472,33 @@ static void show_bypassed(const struct bfc_segment_header *header, FILE *stream)
                     text_count(header->bypassed_calls[i], a, sizeof a),
                     header->bypassed_calls[i] == 1 ? "" : "s",
                     bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
+}
+
+/* Shows whether frees need fences (BFC_GATE). */
+static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
+    static const char *const streams[] = {
+        [BFC_STREAMS_NONE] = "no stream yet: frees need no fence",
+        [BFC_STREAMS_ONE] = "one stream: frees need no fence",
+        [BFC_STREAMS_ORDERED] = "the legacy stream and one that waits for it: frees need no fence",
+        [BFC_STREAMS_SEVERAL] = "several streams: frees need fences",
+    };
+    const struct bfc_segment_gate *gate = &header->gate;
+    char why[2 * sizeof gate->why], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    fprintf(stream, "\n%-*s  ", LABEL_WIDTH, "gate");
+    if (gate->state == BFC_GATE_NOT_USED) {
+        fputs("not used (BFC_GATE)\n", stream);
+        return;
+    }
+    if (gate->state == BFC_GATE_GIVEN_UP)
+        fprintf(stream, "off, since work may be submitted unseen: %s\n",
+                text_printable(gate->why, why, sizeof why));
+    else
+        fprintf(stream, "%s\n",
+                gate->streams <= BFC_STREAMS_SEVERAL ? streams[gate->streams] : "unknown");
+    print_label(stream, "");
+    fprintf(stream, "several streams %s time%s so far; %s check%s of itself\n",
+            text_count(gate->left, a, sizeof a), plural_ending(gate->left),
+            text_count(gate->checks, b, sizeof b), plural_ending(gate->checks));
 }
 
 static void show_coverage(const struct bfc_job *job, FILE *stream) {
@@ -525,6 +573,7 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
     if (pools == 0)
         fputs("\nno pool: no allocation has been served from one yet\n", stream);
     show_charts_text(job, stream);
+    show_gate(&job->header, stream);
     show_coverage(job, stream);
     show_configuration(&job->header, stream);
 }

@@ -155,6 +155,8 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);
+    json_unsigned(json, "fences", pool->fences);
+    json_unsigned(json, "device_waits", pool->device_waits);
     put_last_resorts(json, pool);
     put_waiting(json, job_waiter(job, index));
     put_histograms(json, pool);
@@ -217,6 +219,25 @@ static void put_coverage(struct json_writer *json, const struct bfc_job *job) {
     json_object_end(json);
 }
 
+static void put_gate(struct json_writer *json, const struct bfc_segment_gate *gate) {
+    static const char *const states[] = {
+        [BFC_GATE_NOT_USED] = "not_used", [BFC_GATE_COUNTS] = "on", [BFC_GATE_GIVEN_UP] = "off"};
+    static const char *const streams[] = {[BFC_STREAMS_NONE] = "none",
+                                          [BFC_STREAMS_ONE] = "one",
+                                          [BFC_STREAMS_ORDERED] = "ordered",
+                                          [BFC_STREAMS_SEVERAL] = "several"};
+    json_object(json, "gate");
+    json_string(json, "state", gate->state <= BFC_GATE_GIVEN_UP ? states[gate->state] : "other");
+    if (gate->state == BFC_GATE_COUNTS && gate->streams <= BFC_STREAMS_SEVERAL)
+        json_string(json, "streams", streams[gate->streams]);
+    else
+        json_null(json, "streams");
+    json_unsigned(json, "left", gate->left);
+    json_unsigned(json, "checks", gate->checks);
+    json_string(json, "why", gate->why);
+    json_object_end(json);
+}
+
 static void put_configuration(struct json_writer *json, const struct bfc_segment_header *header) {
     json_object(json, "configuration");
     for (const char *line = header->configuration; *line;) {
@@ -249,6 +270,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
         if (job->pools[i].state != BFC_POOL_UNUSED)
             put_pool(json, job, i);
     json_array_end(json);
+    put_gate(json, &header->gate);
     put_coverage(json, job);
     put_configuration(json, header);
 }

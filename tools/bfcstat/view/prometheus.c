@@ -78,6 +78,9 @@ static const struct family families[] = {
      1},
     {"host_waits_total", "counter", "Waits of the host made for frees.", FIELD(host_waits), 1},
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
+    {"fences_total", "counter", "Events recorded for frees.", FIELD(fences), 1},
+    {"device_waits_total", "counter", "Waits on the device for such events.", FIELD(device_waits),
+     1},
 };
 
 /* Families of the pools of host memory. */
@@ -423,14 +426,47 @@ static void put_waiting(const struct metrics *metrics, const struct row *row,
     put_value(metrics->stream, waiter ? waiter->bytes : 0, 1);
 }
 
-/* Writes the memory that each job gave back when other jobs, or bfcstat trim, asked for it. */
-static void put_given(const struct metrics *metrics) {
-    put_head(metrics, "given_bytes_total", "counter", "Memory given back on request of others.");
-    for (size_t i = 0; i < metrics->findings->job_count; i++) {
-        fputs("bfcpreload_given_bytes_total", metrics->stream);
-        put_job_labels(metrics->findings, &metrics->findings->jobs[i], metrics->stream);
-        putc('}', metrics->stream);
-        put_value(metrics->stream, metrics->findings->jobs[i].header.released_bytes, 1);
+static uint64_t given_by(const struct bfc_segment_header *header) {
+    return header->released_bytes;
+}
+
+static uint64_t is_gate_on(const struct bfc_segment_header *header) {
+    return header->gate.state == BFC_GATE_COUNTS;
+}
+
+static uint64_t is_one_stream(const struct bfc_segment_header *header) {
+    return is_gate_on(header) && header->gate.streams < BFC_STREAMS_SEVERAL;
+}
+
+static uint64_t gate_left(const struct bfc_segment_header *header) {
+    return header->gate.left;
+}
+
+static uint64_t gate_checks(const struct bfc_segment_header *header) {
+    return header->gate.checks;
+}
+
+/* Writes the figures of whole jobs. */
+static void put_jobs(const struct metrics *metrics) {
+    static const struct {
+        const char *name, *type, *help;
+        uint64_t (*value)(const struct bfc_segment_header *header);
+    } of_jobs[] = {
+        {"given_bytes_total", "counter", "Memory given back on request of others.", given_by},
+        {"gate_on", "gauge", "Whether the calls that submit work are counted.", is_gate_on},
+        {"gate_one_stream", "gauge", "Whether frees need no fence.", is_one_stream},
+        {"gate_left_total", "counter", "Times that it was no longer one stream.", gate_left},
+        {"gate_checks_total", "counter", "Checks that no work is unseen.", gate_checks},
+    };
+    for (size_t f = 0; f < sizeof of_jobs / sizeof of_jobs[0]; f++) {
+        put_head(metrics, of_jobs[f].name, of_jobs[f].type, of_jobs[f].help);
+        for (size_t i = 0; i < metrics->findings->job_count; i++) {
+            const struct bfc_job *job = &metrics->findings->jobs[i];
+            fprintf(metrics->stream, "bfcpreload_%s", of_jobs[f].name);
+            put_job_labels(metrics->findings, job, metrics->stream);
+            putc('}', metrics->stream);
+            put_value(metrics->stream, of_jobs[f].value(&job->header), 1);
+        }
     }
 }
 
@@ -555,7 +591,7 @@ static void put_all(const struct metrics *metrics) {
     put_histograms(metrics);
     put_last_resorts(metrics);
     put_family(metrics, &waiting, false, put_waiting);
-    put_given(metrics);
+    put_jobs(metrics);
     put_all_gpus(metrics);
     put_tallies(metrics);
     put_coverage(metrics);

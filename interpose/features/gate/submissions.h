@@ -1,29 +1,9 @@
-/*
- * Submissions: the program's calls that give the device work which may use device memory.
- *
- * The hook of each such call is enclosed in a beginning and an end (enclose.h). So the library
- * knows whether work was submitted since some moment. Submissions are counted only in a process
- * that BFC_GATE chooses, and until a call is looked up that may submit work unseen. Thread-safe.
- */
-#ifndef BFC_INTERPOSE_SUBMISSION_H
-#define BFC_INTERPOSE_SUBMISSION_H
+/* The submissions of all threads (interpose/table/counter.h). Thread-safe. */
+#ifndef BFC_INTERPOSE_SUBMISSIONS_H
+#define BFC_INTERPOSE_SUBMISSIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "base/atomic.h"
-#include "base/compiler.h"
-
-/* What a thread has submitted. Only the thread itself writes `count`. */
-struct bfc_submitter {
-    uint64_t count; /* atomic; odd: the thread is inside a submission; 0: it made none yet */
-    struct bfc_submitter *next;
-    bool leaves_at_exit;
-};
-extern __thread struct bfc_submitter bfc_submitter INITIAL_EXEC HIDDEN;
-
-/* Whether hooks count submissions; set before a program is given the first hook, if at all. */
-extern bool bfc_submissions_are_counted HIDDEN;
 
 /* Adds the calling thread to those whose submissions are counted; returns its count, which is even.
  * A forked child counts nothing. */

@@ -1,5 +1,5 @@
 /* Copies of memory that the kernel makes. */
-#include "interpose/host/readable.h"
+#include "interpose/features/who/stacks/readable.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>

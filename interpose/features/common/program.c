@@ -1,5 +1,5 @@
 /* Hashes of the program, from /proc. */
-#include "interpose/config/program.h"
+#include "interpose/features/common/program.h"
 
 #include <fcntl.h>
 #include <unistd.h>

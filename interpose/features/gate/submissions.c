@@ -1,19 +1,19 @@
 /* Counts the submissions of all threads. */
-#include "interpose/submission/submission.h"
+#include "interpose/features/gate/submissions.h"
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "interpose/config/process.h"
 #include "interpose/host/thread_exit.h"
+#include "interpose/table/counter.h"
 
-__thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
-bool bfc_submissions_are_counted;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four below */
 static struct bfc_submitter *submitters;
 static uint64_t count_of_ended; /* submissions of threads that have ended */
-static const char *hidden_by;   /* atomic */
+static char why_hidden[96];
+static const char *hidden_by; /* atomic; NULL or why_hidden */
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -49,8 +49,7 @@ uint64_t bfc_submitter_begin(void) {
 }
 
 bool bfc_submissions_count(uint64_t *sum) {
-    bool known =
-        bfc_submissions_are_counted && !bfc_load_acquire(&hidden_by) && !bfc_process_is_forked();
+    bool known = !bfc_load_acquire(&hidden_by) && !bfc_process_is_forked();
     if (!known)
         return false;
     pthread_mutex_lock(&lock);
@@ -65,8 +64,16 @@ bool bfc_submissions_count(uint64_t *sum) {
 }
 
 bool bfc_submissions_hide(const char *what) {
-    const char *none = NULL;
-    return bfc_submissions_are_counted && bfc_compare_exchange_seq_cst(&hidden_by, &none, what);
+    if (bfc_process_is_forked())
+        return false;
+    pthread_mutex_lock(&lock);
+    bool is_first = !hidden_by;
+    if (is_first) {
+        snprintf(why_hidden, sizeof why_hidden, "%s", what);
+        bfc_store_seq_cst(&hidden_by, why_hidden);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_first;
 }
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
@@ -78,7 +85,7 @@ static void forget_at_exit(void *unused) {
 
 void bfc_submissions_stop_at_exit(void) {
     static bool asked;
-    if (bfc_submissions_are_counted && !bfc_exchange_relaxed(&asked, true))
+    if (bfc_counter && !bfc_exchange_relaxed(&asked, true))
         __cxa_atexit(forget_at_exit, NULL, NULL);
 }
 

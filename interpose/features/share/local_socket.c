@@ -1,5 +1,5 @@
 /* Conversations over local sockets. */
-#include "interpose/host/local_socket.h"
+#include "interpose/features/share/local_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

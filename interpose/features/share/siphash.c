@@ -1,5 +1,5 @@
 /* SipHash-2-4: two rounds for each word of eight bytes, four at the end. */
-#include "interpose/host/siphash.h"
+#include "interpose/features/share/siphash.h"
 
 #include <string.h>
 

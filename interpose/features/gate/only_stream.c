@@ -5,21 +5,22 @@
  * frees afterwards. So either the free sees that there are many streams, or the change sees the
  * free, and orders the other streams behind its block's last work.
  */
-#include "interpose/submission/only_stream.h"
+#include "interpose/features/gate/only_stream.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/driver.h"
+#include "interpose/features/gate/submissions.h"
 #include "interpose/fences/fences.h"
-#include "interpose/submission/submission.h"
-
-CUstream bfc_only_stream = BFC_STREAMS_MANY;
+#include "interpose/stats/published_segment.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
@@ -41,6 +42,7 @@ static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the l
 
 void bfc_only_stream_begin_process(void) {
     bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
 /* ---- ordering all streams behind the only one ---- */
@@ -93,6 +95,23 @@ static CUstream read_word(void) {
     return bfc_load_relaxed(&bfc_only_stream);
 }
 
+static bool has_succeeded(void) {
+    return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
+}
+
+/* For bfcstat. */
+static void publish_streams(void) {
+    CUstream only = read_word();
+    enum bfc_gate_streams streams = BFC_STREAMS_ONE;
+    if (only == BFC_STREAMS_MANY || !has_succeeded())
+        streams = BFC_STREAMS_SEVERAL;
+    else if (only == BFC_STREAM_NONE_YET)
+        streams = BFC_STREAMS_NONE;
+    else if (bfc_load_relaxed(&partner))
+        streams = BFC_STREAMS_ORDERED;
+    bfc_store_relaxed(&bfc_segment_counters()->gate.streams, streams);
+}
+
 static void set_many(void) {
     CUstream only = read_word();
     if (only == BFC_STREAMS_MANY)
@@ -104,6 +123,8 @@ static void set_many(void) {
     if (pause_of_trials < LONGEST_PAUSE)
         pause_of_trials *= 2;
     bfc_store_relaxed(&frees_to_trial, pause_of_trials);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.left, 1);
+    publish_streams();
 }
 
 static bool is_blocking(CUstream stream) {
@@ -140,6 +161,7 @@ static void meet_stream(CUstream stream) {
         bfc_store_seq_cst(&bfc_only_stream, stream);
     else if (!become_partners(only, stream))
         set_many();
+    publish_streams();
 }
 
 /* The stream that is being left may go on meanwhile: the change orders others behind it. */
@@ -155,7 +177,7 @@ void bfc_only_stream_meet(CUstream stream) {
 }
 
 static void change_bars(int by, bool leaves) {
-    if (!bfc_submissions_are_counted || bfc_process_is_forked())
+    if (bfc_process_is_forked())
         return;
     pthread_mutex_lock(&lock);
     bars += (unsigned)by;
@@ -176,17 +198,23 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+void bfc_only_stream_hide(const char *what) {
+    if (bfc_process_is_forked() || !bfc_submissions_hide(what))
+        return;
+    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
+    snprintf(gate->why, sizeof gate->why, "%s", what);
+    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
+    bfc_only_stream_bar();
+    bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
+            what);
+}
+
 void bfc_only_stream_destroyed(CUstream stream) {
-    if (bfc_submissions_are_counted &&
-        (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner)))
+    if (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
 }
 
 /* ---- frees ---- */
-
-static bool has_succeeded(void) {
-    return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
-}
 
 /* Where no stream was used yet, no work uses the block, whatever comes next. */
 bool bfc_only_stream_orders(void) {
@@ -245,6 +273,7 @@ void bfc_only_stream_await(uint64_t number, uint64_t arena, bfc_fence fence) {
 
 static void note_success(void) {
     bfc_store_seq_cst(&succeeded, trial);
+    publish_streams();
 }
 
 void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
@@ -276,7 +305,7 @@ static void restart_trial(const struct bfc_moment *moment) {
 }
 
 void bfc_only_stream_waited(const struct bfc_moment *moment) {
-    if (!bfc_submissions_are_counted || bfc_process_is_forked())
+    if (bfc_process_is_forked())
         return;
     note_ordered(moment->freed);
     pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-#include "interpose/stats/answer_file.h"
+#include "interpose/features/common/answer_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * The sampled check that all work goes to the only stream (interpose/submission/only_stream.h): an
+ * The sampled check that all work goes to the only stream (only_stream.h): an
  * event in that stream, and one that covers the whole context. If the first is complete and the
  * second stays incomplete, work was submitted by a call that no hook saw; then nothing is taken
  * from the only stream any more. Thread-safe.
@@ -12,8 +12,5 @@
 /* To be called at each free of a block that is ready because of the only stream: begins a check at
  * every 4,096th, and looks at one that is under way at every 32nd. */
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena);
-
-/* How many checks have ended. */
-uint64_t bfc_checks_made(void);
 
 #endif

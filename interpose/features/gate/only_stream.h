@@ -13,37 +13,14 @@
 #ifndef BFC_INTERPOSE_ONLY_STREAM_H
 #define BFC_INTERPOSE_ONLY_STREAM_H
 
-#include <cuda.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/atomic.h"
-#include "base/compiler.h"
+#include "interpose/table/counter.h"
 #include "pool/pool.h"
-
-/* What bfc_only_stream is when it is no stream, and a stream that is never the only one. */
-#define BFC_STREAMS_MANY ((CUstream) ~(uintptr_t)0)
-#define BFC_STREAM_NONE_YET ((CUstream) ~(uintptr_t)1)
-#define BFC_STREAM_CHANGING ((CUstream) ~(uintptr_t)2)
-#define BFC_STREAMS_UNKNOWN (~(uintptr_t)3)
-
-extern CUstream bfc_only_stream HIDDEN; /* atomic */
-
-/* One name for each stream: a default stream has several. */
-static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
-    return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-}
 
 /* To be called before any hook is given out, if submissions are to be counted. */
 void bfc_only_stream_begin_process(void);
 
 /* Makes a stream the only one, or ends that state, before a submission to it goes on. */
 void bfc_only_stream_meet(CUstream stream);
-static ALWAYS_INLINE void bfc_only_stream_check(CUstream stream) {
-    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    if (UNLIKELY(only != stream && only != BFC_STREAMS_MANY))
-        bfc_only_stream_meet(stream);
-}
 
 /* May there be one stream at present? A cheap first look. */
 static inline bool bfc_only_stream_may_be(void) {
@@ -60,6 +37,10 @@ void bfc_only_stream_leave(void);
 void bfc_only_stream_bar(void);
 void bfc_only_stream_unbar(void);
 
+/* From now on some submissions may be unseen, because of `what`: no stream is the only one any
+ * more, which the log tells. */
+void bfc_only_stream_hide(const char *what);
+
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);
 
@@ -74,12 +55,6 @@ void bfc_only_stream_destroyed(CUstream stream);
  * bfc_only_stream_completed tells of complete fences, bfc_only_stream_waited of a wait for all work
  * that the process had submitted before the moment.
  */
-struct bfc_moment {
-    uint64_t freed;       /* blocks that were ready at once when they were freed */
-    uint64_t trial;       /* the number of the last trial */
-    bool is_known;        /* whether no thread was inside a submission */
-    uint64_t submissions; /* what bfc_submissions_count returned */
-};
 struct bfc_moment bfc_only_stream_moment(void);
 uint64_t bfc_only_stream_try(void);
 void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);

@@ -1,16 +1,15 @@
 /* The program's waits for all work of a context. */
-#include "interpose/reuse/program_waits.h"
+#include "interpose/features/gate/program_waits.h"
 
 #include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/driver/current.h"
+#include "interpose/features/gate/only_stream.h"
 #include "interpose/fences/fences.h"
-#include "interpose/submission/submission.h"
 
 struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_program_wait wait = {0};
-    if (!bfc_submissions_are_counted ||
-        (!context && driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS) || !context)
+    if ((!context && driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS) || !context)
         return wait;
     wait.arena = bfc_arena_of_context(context, bfc_context_id(driver, context));
     wait.moment = bfc_only_stream_moment();

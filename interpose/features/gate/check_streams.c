@@ -1,19 +1,22 @@
 /* Checks by samples that all work goes to the only stream. */
-#include "interpose/reuse/check_streams.h"
+#include "interpose/features/gate/check_streams.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/context/capture.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/submissions.h"
 #include "interpose/fences/fence_event.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/stats/published_segment.h"
+#include "interpose/table/counter.h"
 
 enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
 
 /* An event may be seen as complete a little later than one that was recorded after it. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
-static bool is_busy;           /* atomic: a thread uses `check`; others do without their look */
-static uint64_t frees, checks; /* atomic */
+static bool is_busy;   /* atomic: a thread uses `check`; others do without their look */
+static uint64_t frees; /* atomic */
 static struct {
     uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
     struct event *events; /* two: in the stream, and over the whole context */
@@ -61,7 +64,7 @@ static void begin_check(const struct bfc_driver *driver, const struct bfc_arena 
 
 static void end_check(void) {
     check.is_under_way = false;
-    bfc_fetch_add_relaxed(&checks, 1);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.checks, 1);
 }
 
 static void look_at_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
@@ -84,7 +87,7 @@ static void look_at_check(const struct bfc_driver *driver, const struct bfc_aren
     if (now - check.late_since < LATE_NS)
         return;
     end_check();
-    bfc_submissions_may_hide("a check found work in another stream than the only one");
+    bfc_only_stream_hide("a check found work in another stream than the only one");
 }
 
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {
@@ -96,8 +99,4 @@ void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *
     else if (number % CHECK_EVERY == 0)
         begin_check(driver, arena);
     bfc_store_release(&is_busy, false);
-}
-
-uint64_t bfc_checks_made(void) {
-    return bfc_load_relaxed(&checks);
 }

@@ -1,5 +1,5 @@
 /* Texts of several lines for standard error. */
-#include "interpose/config/message.h"
+#include "interpose/features/common/message.h"
 
 #include <stdarg.h>
 #include <stdio.h>
