@@ -275,6 +275,8 @@ struct bfc_segment_pool {
     uint64_t device_total;   /* bytes of the device; for host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* zero for host memory */
     char device_name[64];    /* NUL-terminated */
+    char device_bus_id[24];  /* the device's PCI address, "0000:3B:00.0", NUL-terminated; empty:
+                                the driver does not tell it */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when the job asked for `device_free`: CLOCK_REALTIME; 0: never */
@@ -519,7 +521,8 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + 16 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 144 +
+                   40 + 16 + 64 + 24 + 32 + 16 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
+                       144 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (3 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

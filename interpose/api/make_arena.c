@@ -45,6 +45,9 @@ static void fill_section(const struct bfc_arena *arena, const struct bfc_driver 
     if (driver->cuDeviceGetName)
         driver->cuDeviceGetName(section->device_name, (int)sizeof section->device_name,
                                 arena->device);
+    if (driver->cuDeviceGetPCIBusId)
+        driver->cuDeviceGetPCIBusId(section->device_bus_id, (int)sizeof section->device_bus_id,
+                                    arena->device);
     if (driver->cuDeviceGetUuid && !host)
         driver->cuDeviceGetUuid(&uuid, arena->device);
     memcpy(section->device_uuid, uuid.bytes, sizeof section->device_uuid);

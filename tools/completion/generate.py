@@ -74,7 +74,7 @@ def bfcrun(source):
 def bfcstat(sources):
     text = read(sources, "bfcstat", "bfcstat_main.c")
     rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument, NULL, \'(\w)\'', text), "bfcstat/bfcstat_main.c")
-    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)"\}', text), "bfcstat/bfcstat_main.c")
+    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)", (?:true|false)\}', text), "bfcstat/bfcstat_main.c")
     plain = needed(re.findall(r'PLAIN_OPTIONS "(\w+)"', text), "bfcstat/bfcstat_main.c")[0]
 
     def those(letters):

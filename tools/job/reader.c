@@ -127,8 +127,9 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
         return bfc_segment_refuse(look, "damaged: pool %u has an unknown kind of memory", index);
     if (pool->state != BFC_POOL_UNUSED && (pool->device < 0 || pool->device > INT32_MAX))
         return bfc_segment_refuse(look, "damaged: pool %u has an impossible device number", index);
-    if (!memchr(pool->device_name, '\0', sizeof pool->device_name))
-        return bfc_segment_refuse(look, "damaged: the name of pool %u's device is not terminated",
+    if (!memchr(pool->device_name, '\0', sizeof pool->device_name) ||
+        !memchr(pool->device_bus_id, '\0', sizeof pool->device_bus_id))
+        return bfc_segment_refuse(look, "damaged: a text of pool %u's device is not terminated",
                                   index);
     return BFC_READ_OK;
 }

@@ -54,7 +54,7 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice device) {
     if (sim_device_of(device) == NULL || uuid == NULL) {
         return uuid == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     }
-    sim_share_uuid(device, (unsigned char *)uuid->bytes);
+    sim_share_uuid(sim_device_of(device)->place, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -87,7 +87,7 @@ static CUresult bus_id_of(char *text, int length, CUdevice device) {
     if (sim_device_of(device) == NULL || text == NULL || length < 13) {
         return sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     }
-    snprintf(text, (size_t)length, "0000:%02X:00.0", device + 1);
+    snprintf(text, (size_t)length, "0000:%02X:00.0", sim_device_of(device)->place + 1);
     return CUDA_SUCCESS;
 }
 
@@ -96,10 +96,10 @@ static CUresult device_of_bus_id(CUdevice *device, const char *text) {
     if (device == NULL || text == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || sim_device_of((int)bus - 1) == NULL) {
+    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || sim_device_in((int)bus - 1) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    *device = (CUdevice)bus - 1;
+    *device = sim_device_in((int)bus - 1)->ordinal;
     return CUDA_SUCCESS;
 }
 

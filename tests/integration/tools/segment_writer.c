@@ -41,6 +41,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     for (uint8_t i = 0; i < 16; i++)
         pool->device_uuid[i] = i;
     strcpy(pool->device_name, "Made-up GPU");
+    strcpy(pool->device_bus_id, "0000:3B:00.0");
     pool->device_free = UINT64_C(12000) * MIB;
     pool->device_free_ns = 1;
     pool->host_waits = 900;
@@ -72,6 +73,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
         .merges = 40,
         .reserve_calls = 4,
         .refusals = 1,
+        .out_of_memory = 1,
     };
 }
 
@@ -155,7 +157,7 @@ void test_segment_fill(union test_segment *segment) {
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     strcpy(header->command, "made-up --job");
     strcpy(header->library, "0.0.test");
-    strcpy(header->configuration, "BFC_FREE=sync\nBFC_LIMIT=none\n");
+    strcpy(header->configuration, "BFC_FREE=lazy\nBFC_LIMIT=none\nBFC_TO_COME=1\n");
     header->pooled_allocations = 10; /* of pools of former contexts */
     header->pooled_frees = 10;
     header->forwarded_frees[BFC_FORWARD_FOREIGN] = 5;

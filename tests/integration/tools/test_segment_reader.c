@@ -159,7 +159,7 @@ Test(reader, finds_configured_values) {
     size_t length;
     cr_assert(read_published(sizeof segment) == BFC_READ_OK);
     const char *value = bfc_job_configured(&job, "BFC_FREE", &length);
-    cr_expect(value && length == 4 && memcmp(value, "sync", 4) == 0);
+    cr_expect(value && length == 4 && memcmp(value, "lazy", 4) == 0);
     cr_expect(bfc_job_configured(&job, "BFC_FRE", &length) == NULL);
     cr_expect(bfc_job_configured(&job, "BFC", &length) == NULL);
 }

@@ -6,16 +6,18 @@
 
 #define JSON_FORMAT 2 /* format 2 has changed the meaning of `fragmentation` */
 
-/* Writes the UUID as nvidia-smi does, in groups of 4, 2, 2, 2 and 6 bytes. */
-static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
-    char text[64];
-    size_t used = (size_t)snprintf(text, sizeof text, "GPU");
-    for (size_t i = 0; i < 16; i++) {
-        bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", starts_group ? "-" : "",
-                                 uuid[i]);
-    }
-    json_string(json, "device_uuid", text);
+static void put_device(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    char text[GPU_UUID_TEXT];
+    json_signed(json, "device", pool->device);
+    json_string(json, "device_name", pool->device_name);
+    if (bfc_pool_is_host(pool))
+        json_null(json, "device_uuid");
+    else
+        json_string(json, "device_uuid", gpu_uuid(pool->device_uuid, text, sizeof text));
+    if (*gpu_bus_id(pool->device_bus_id, text, sizeof text))
+        json_string(json, "device_bus_id", text);
+    else
+        json_null(json, "device_bus_id");
 }
 
 static void put_memory(struct json_writer *json, const struct bfc_segment_pool *pool) {
@@ -140,12 +142,7 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     json_string(json, "state", pool->state == BFC_POOL_ACTIVE ? "active" : "ended");
     json_boolean(json, "consistent", !torn);
     json_string(json, "memory", bfc_pool_is_host(pool) ? "host" : "device");
-    json_signed(json, "device", pool->device);
-    json_string(json, "device_name", pool->device_name);
-    if (bfc_pool_is_host(pool))
-        json_null(json, "device_uuid");
-    else
-        put_uuid(json, pool->device_uuid);
+    put_device(json, pool);
     json_unsigned(json, "device_total", pool->device_total);
     if (pool->device_free_ns)
         json_unsigned(json, "device_free", pool->device_free);
@@ -310,7 +307,7 @@ void show_jobs_json(const struct findings *findings, FILE *stream) {
     json_array_end(&json);
     json_array(&json, "refused");
     for (size_t i = 0; i < findings->refused_count; i++)
-        put_refused(&json, findings->refused[i]);
+        put_refused(&json, findings->refused[i].line);
     json_array_end(&json);
     json_array(&json, "swept");
     for (size_t i = 0; i < findings->swept_count; i++)
