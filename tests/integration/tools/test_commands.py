@@ -43,7 +43,6 @@ NOT_RUN = {
     ("docs/recipes.md", "docker"): IMAGE,
     ("docs/recipes.md", "/usr/share/bfcpreload/slurm/task-prolog"): "a line of a TaskProlog: the test slurm",
     ("docs/recipes.md", "kubectl"): "wants a cluster; the test containers reads the manifests",
-    ("docs/tuning.md", "bfcpreload: out of memory"): OUTPUT,
     ("docs/watching.md", "systemctl"): SYSTEM,
     ("docs/watching.md", "[Service]"): FILE,
     ("docs/watching.md", "scrape_configs"): FILE,
