@@ -37,7 +37,6 @@ NOT_RUN = {
     ("docs/launchers.md", "bfcstat --slurm-job"): "wants a job of Slurm: the test slurm",
     ("docs/launchers.md", "ray.init"): FRAMEWORK,
     ("docs/launchers.md", "dask.config"): FRAMEWORK,
-    ("docs/quick-start.md", "meson setup"): "the build that this test is run of",
     ("docs/quick-start.md", "bfcstat top"): "wants a terminal: the test bfcstat",
     ("docs/quick-start.md", "device 0"): OUTPUT,
     ("docs/recipes.md", "docker"): IMAGE,
