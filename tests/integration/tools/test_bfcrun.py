@@ -129,15 +129,15 @@ class Bfcrun(unittest.TestCase):
         missing = self.bfcrun("--", "no-such-program")
         self.assertEqual((missing.returncode, missing.stderr),
                          (127, "bfcrun: no-such-program: no such program\n"))
-        script = os.path.join(self.folder, "script")
+        script = os.path.join(self.folder, "my-script")
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n")
         for program, status, why in (self.folder, 126, "a folder, not a program"), (script, 126, "not executable"):
             refused = self.bfcrun("--", program)
             self.assertEqual((refused.returncode, refused.stderr), (status, f"bfcrun: {program}: {why}\n"))
-        here = run(BFCRUN, f"--library={self.library}", "script", cwd=self.folder)
+        here = run(BFCRUN, f"--library={self.library}", "my-script", cwd=self.folder)
         self.assertEqual((here.returncode, here.stderr),
-                         (127, "bfcrun: script: no such program on PATH; ./script is the file here\n"))
+                         (127, "bfcrun: my-script: no such program on PATH; ./my-script is the file here\n"))
 
     def test_tells_of_static_programs_and_runs_them(self):
         program = os.path.join(self.folder, "program")
