@@ -136,11 +136,21 @@ def check(bfcrun):
         assert run(os.path.join(os.path.dirname(bfcrun), tool), "--help").startswith("usage: " + tool)
 
 
+def check_refusals(folder):
+    """What the machine lacks is one line."""
+    for kind, line in ("deb", "no .deb is made: dpkg-deb is not installed\n"), \
+                      ("wheel", "meson is not installed; scripts/setup --build installs what building needs\n"):
+        refused = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "package"), "--only", kind, folder],
+                                 env={"PATH": folder, "MICROHTTPD": folder}, capture_output=True, text=True, timeout=60)
+        assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", "package: " + line), refused
+
+
 def main():
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
         print("no pip here")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="bfc-package-") as folder:
+        check_refusals(folder)
         said = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", folder, JOBS="2", MICROHTTPD=MICROHTTPD)
         wheel = said.splitlines()[0]
         assert ("have no exporter (bfcstat serve)" in said) == (not MICROHTTPD), said
