@@ -106,6 +106,14 @@ def check_size(folder):
     assert os.path.getsize(library) < 4 << 20, os.path.getsize(library)
 
 
+def check_removal(folder):
+    python = os.path.join(folder, "bin", "python3")
+    if os.path.exists(python):
+        run(python, "-m", "pip", "uninstall", "--yes", "bfcpreload")
+        left = glob.glob(folder + "/**/*bfc*", recursive=True)
+        assert left == [], left
+
+
 def check_documents(bfcrun, folder):
     """Each page that a tool's help names is there."""
     (documents,) = glob.glob(folder + "/**/share/doc/bfcpreload", recursive=True)
@@ -162,6 +170,7 @@ def main():
         check_exporter(bfcrun, environment)
         check_bill(wheel)
         check_size(environment)
+        check_removal(environment)
 
 
 if __name__ == "__main__":
