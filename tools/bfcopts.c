@@ -7,12 +7,14 @@
  * bfcopts everyday        the variables that are not for experts alone
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
- * bfcopts nearest NAME    bfcrun's option for the variable whose name is nearest; nothing if none
- * is near bfcopts config [NAME...] each variable's value in force and its origin; NAMEs are the
- * variables that bfcrun's options have set. Prints a line on standard error for each setting that
- * is not accepted, and then ends with 1 bfcopts check NAME=VALUE... the assignments, with the
- * variables' present names. At the first one that is not accepted, prints a line on standard error
- * and ends with 1
+ * bfcopts nearest NAME    bfcrun's option for the variable of the nearest name, if one is near
+ * bfcopts config [NAME...]
+ *                         each variable's value in force and its origin; NAMEs are the variables
+ *                         that bfcrun's options have set. Prints a line on standard error for each
+ *                         setting that is not accepted, and then ends with 1
+ * bfcopts check NAME=VALUE...
+ *                         the assignments, with the variables' present names. At the first one that
+ *                         is not accepted, prints a line on standard error and ends with 1
  */
 #include <ctype.h>
 #include <errno.h>
@@ -102,14 +104,13 @@ static void print_former_flags(void) {
         }
 }
 
-static int print_nearest(const char *name) {
+static void print_nearest(const char *name) {
     char flag[64];
     const char *nearest = bfc_option_nearest(name);
-    if (nearest) {
-        print_flag(nearest, flag, sizeof flag);
-        puts(flag);
-    }
-    return 0;
+    if (!nearest)
+        return;
+    print_flag(nearest, flag, sizeof flag);
+    puts(flag);
 }
 
 static void complain_unknown(const char *assignment, const char *name) {
@@ -240,8 +241,8 @@ static void print_version(void) {
 }
 
 static const char usage[] = "usage: bfcopts help | markdown | names | everyday | flags | former | "
-                            "version |\n"
-                            "               nearest NAME | check NAME=VALUE...\n"
+                            "version\n"
+                            "       bfcopts nearest NAME | check NAME=VALUE...\n"
                             "       bfcopts config [NAME...]\n"
                             "       bfcopts --help | --version\n";
 
@@ -271,8 +272,10 @@ int main(int count, char **arguments) {
         return print_config(count - 2, arguments + 2);
     if (strcmp(command, "check") == 0)
         return check_all(count - 2, arguments + 2);
-    if (strcmp(command, "nearest") == 0 && count == 3)
-        return print_nearest(arguments[2]);
+    if (strcmp(command, "nearest") == 0 && count == 3) {
+        print_nearest(arguments[2]);
+        return 0;
+    }
     for (size_t i = 0; count == 2 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(command, commands[i].name) == 0) {
             commands[i].print();

@@ -335,6 +335,11 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("no process 2147483647", self.refusal("2147483647"))
         self.assertIn("without bfcpreload", self.refusal(str(os.getpid())))
 
+    def test_a_word_that_is_no_command(self):
+        for arguments in ["statt"], ["statt", "1"]:
+            self.assertEqual(self.bfcstat(*arguments).stderr, "bfcstat: statt: neither a command (top, trim, who, plan, "
+                             "record, snapshot, report, serve) nor a process id\n")
+
     def test_usage(self):
         for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"],
                           ["who", "-o", "x", "--diff=1", "1"]):
