@@ -3,7 +3,7 @@
 
 Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, with the variables
 that are named and no others of the library's, inspects the preloaded ones with bfcstat while they run, compares the
-results, and prints first what is gained and what it costs, last one line of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
+results, and prints what is gained and what it costs; last one line of JSON, unless to a terminal. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
 those in `sync`, once warm, made no driver allocation and no driver free; and, over the stand-in GPU, the C
 program ends with the same contents on a device that has five sixths of what it needs (BFC_SPILL), where
 natively it runs out of memory. Where this Python has PyTorch, ten steps of a network in it are compared too.
@@ -523,13 +523,13 @@ def main(arguments):
     else:
         print(f"\ndemo: PyTorch is not installed for {sys.executable}, or DEMO_PYTORCH is 0: its training loop is left out")
     in_order = [sound(figures[0], figures[1]) for figures in results] + [part.sound() for part in (small, network) if part]
-    print()
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
     for program, figures in zip(("", "python_"), results):
         summary.update(keys_of(program, figures[0], figures[1]))
     for part in (small, network):
         summary.update(part.keys() if part else {})
-    print(json.dumps(summary), flush=True)
+    if not sys.stdout.isatty():
+        print("\n" + json.dumps(summary), flush=True)
     return 0 if all(in_order) else 1
 
 

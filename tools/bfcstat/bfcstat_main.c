@@ -77,7 +77,8 @@ static const char usage[] =
     "  --help, --version\n"
     "\n"
     "Segments that dead processes of this user left behind are removed.\n"
-    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...).\n"
+    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...); docs/ is\n"
+    "installed in share/doc/bfcpreload.\n"
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
@@ -182,6 +183,15 @@ static int show_target(const struct request *request, int directory) {
 
 static int complain_usage(const char *what) {
     fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
+    return MISUSED;
+}
+
+static int complain_word(const char *word) {
+    fprintf(
+        stderr,
+        "bfcstat: %s: neither a command (top, trim, who, plan, record, snapshot, report, serve) "
+        "nor a process id\n",
+        word);
     return MISUSED;
 }
 
@@ -392,11 +402,11 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return status;
     *command = find_command(arguments[optind]);
     int first = optind + (*command != NULL);
-    if (count - first > 1)
-        return complain_usage(*command ? "at most one PID, SEGMENT or FILE"
-                                       : "the first of several words is a command: top, trim, who, "
-                                         "plan, record, snapshot, report or serve");
     request->target = first < count ? arguments[first] : NULL;
+    if (!*command && request->target && !is_target(request->target))
+        return complain_word(request->target);
+    if (count - first > 1)
+        return complain_usage("at most one PID, SEGMENT or FILE");
     if (*command && (*command)->needs_target && !request->target)
         return complain_usage("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)

@@ -13,7 +13,7 @@ import sys
 FILE, FOLDER, PID, ANY = "file", "folder", "pid", "any"
 # What the values of some options are, where their tables say only that there is one.
 VALUES = {"output": FILE, "offsets": FILE, "events": FILE, "plot": FILE, "directory": FOLDER,
-          "library": FILE, "record": FILE}
+          "library": FILE, "record": FILE, "by": ["library", "tag"]}
 
 
 class Option:
@@ -174,6 +174,7 @@ _{name}() {{
     case $option in
     {'|'.join(flags_without_value(tool))}) option='' ;;
     esac
+    [[ $current != -* ]] || compopt +o filenames # which would put a backslash before the = of an option
     mapfile -t COMPREPLY < <(_{name}_candidates)
     [[ ${{#COMPREPLY[@]}} != 1 || ${{COMPREPLY[0]}} != --*= ]] || compopt -o nospace
 }}

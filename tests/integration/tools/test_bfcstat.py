@@ -374,7 +374,9 @@ class Bfcstat(unittest.TestCase):
             self.assertIn(f"takes no {option.split('=')[0]};", answer.stderr)
         for command in ("who", "plan", "record", "snapshot"):
             self.assertIn("only report writes to standard output", self.bfcstat(command, "-o", "-", "1").stderr)
-        self.assertIn("is a command: top,", self.bfcstat("whoo", "1").stderr)
+        for arguments in ["statt"], ["statt", "1"]:
+            self.assertEqual(self.bfcstat(*arguments).stderr, "bfcstat: statt: neither a command (top, trim, who, plan, "
+                             "record, snapshot, report, serve) nor a process id\n")
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")
 
