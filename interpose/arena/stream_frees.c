@@ -255,7 +255,7 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* ---- looking ---- */
+/* ---- finding out which frees are complete ---- */
 
 /* A copy of the free that a thread asks about, since the free itself may meanwhile be over and its
  * event be used anew. What follows from the copy's event stays true for the copy's number. */

@@ -158,7 +158,7 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     return 1;
 }
 
-/* ---- what was bound before ---- */
+/* ---- words that the loader has bound to the driver already ---- */
 
 static void rebind_word(struct binding *binding, const struct object *object,
                         const struct bfc_dynamic *dynamic, const ElfW(Rela) * relocation) {

@@ -82,7 +82,7 @@ static struct learner *new_learners; /* atomic: list from which the thread takes
 static uint32_t arrivals; /* atomic: learners so far; a futex on which the thread sleeps */
 static unsigned taught;   /* atomic: number of learners that exist */
 
-/* ---- taking notes ---- */
+/* ---- having the pool note its calls ---- */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
