@@ -57,7 +57,7 @@ bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *res
     return true;
 }
 
-/* ---- calls that are not as usual ---- */
+/* ---- frees with all checks ---- */
 
 static CUresult free_of_arena(const struct free_call *call, struct bfc_arena *arena) {
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);

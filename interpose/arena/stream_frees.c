@@ -25,7 +25,7 @@ enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 #define NAP_NS 20000L
 
 struct stream_free {
-    struct stream_free *next; /* in its queue */
+    struct stream_free *next; /* the next free in the stream's queue */
     struct event *event;
     bool rivalled; /* another free drew a number after this free drew its own and before it was
                       queued */

@@ -337,7 +337,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     return result;
 }
 
-/* ---- looking ---- */
+/* ---- polling and waiting ---- */
 
 /* Pins a fence and returns its events; NULL: the fence is not pending, or not recorded. Called
  * under the lock. */

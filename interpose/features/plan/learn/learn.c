@@ -149,7 +149,7 @@ static void follow_loop(struct learner *learner, struct bfc_position position, u
     stop_listening(learner, FOLLOWS);
 }
 
-/* ---- looking ---- */
+/* ---- looking for a loop in the notes ---- */
 
 static void add_free(struct events *events, uint64_t id) {
     uint32_t allocation = events_find(events, id);
