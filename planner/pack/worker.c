@@ -83,7 +83,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
     if (stop && bfc_load_relaxed(stop) /* only a hint */)
-        return result; /* set while the ranks were sorted */
+        return result; /* the search was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)
