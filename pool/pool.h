@@ -51,7 +51,7 @@ enum bfc_status {
 };
 
 enum bfc_reserve_result {
-    BFC_RESERVED, /* *start is set */
+    BFC_RESERVED, /* memory was reserved; its address is in *start */
     BFC_REFUSED,  /* not enough memory: a smaller request may succeed */
     BFC_FAILED,   /* anything else: asking again is useless */
 };

@@ -197,7 +197,8 @@ static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    bfc_fetch_add_seq_cst(&arena->closers, 1); /* for ever */
+    /* Never undone: nothing may enter the context of an arena that has ended. */
+    bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;
 }
@@ -355,7 +356,7 @@ struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long lon
     return find_and_keep(context, id, true);
 }
 
-/* ---- finding one ---- */
+/* ---- finding an arena ---- */
 
 /* Returns the thread's last arena if its context is the current one, else NULL. */
 static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {

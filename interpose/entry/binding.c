@@ -159,7 +159,7 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     return 1;
 }
 
-/* ---- what was bound before ---- */
+/* ---- words that the loader has bound to the driver already ---- */
 
 /* A call that is newer than the tables may submit work unseen. Other libraries' names look alike.
  */

@@ -424,7 +424,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* of calls.inc */
+    enum { NEWEST = 13050 }; /* the newest version of CUDA whose calls `calls` lists */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");

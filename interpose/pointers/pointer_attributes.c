@@ -201,7 +201,7 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
     return CUDA_SUCCESS;
 }
 
-/* ---- setting them ---- */
+/* ---- setting attributes ---- */
 
 CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {

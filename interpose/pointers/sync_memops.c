@@ -45,8 +45,9 @@ static bool has_pages(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
 }
 
-/* Clears the driver's own attribute, which is off already, only for the driver's answer: it says
- * whether the program may set an attribute now. For pages the driver supports no such call. */
+/* Asks the driver whether the program may set an attribute now. The driver's own attribute is off
+ * already, so that clearing it changes nothing, and its answer is the one that the program gets.
+ * For pages the driver supports no such call, which is no error here. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
     /* All synchronous copies and sets of host memory wait, by NVIDIA's documentation. */

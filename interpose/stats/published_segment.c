@@ -95,7 +95,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
              (int)sizeof header->complaints - 1, process->complaints);
 }
 
-/* ---- making it ---- */
+/* ---- making the segment ---- */
 
 /* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
  */

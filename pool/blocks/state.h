@@ -32,7 +32,7 @@ enum rung {
     RUNG_RELEASE_LARGE, /* pytorch: one idle region that is large enough, or several large ones */
     RUNG_WAIT_ALL,      /* wait for all fences */
     RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
-    RUNG_RELEASE_ALL,   /* the same, whether or not it can help */
+    RUNG_RELEASE_ALL,   /* give all idle regions back, even if that cannot help, then grow */
 };
 
 #define RUNGS_MOST 5

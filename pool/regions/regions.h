@@ -42,8 +42,6 @@ bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t
                   enum bfc_status *status);
 
 void idle_collect(struct bfc_pool *pool);
-/* Notes whether more is reserved than surplus.c allows; to be called when the pool has grown. */
-void surplus_note_growth(struct bfc_pool *pool);
 /* Takes the step RUNG_RELEASE_LARGE for a request of `size`. False: not enough memory went back,
  * though some may have. */
 bool idle_release_large(struct bfc_pool *pool, uint64_t size);

@@ -11,24 +11,12 @@
  * for nothing.
  */
 #include "base/atomic.h"
-#include "base/numbers.h"
+#include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
-
-/* What may be reserved beyond the most that was in use: a part of that, and so much in addition
- * that small pools are left alone. */
-enum { PART_ALLOWED = 10 };
-#define ALLOWANCE (32 * MIB)
 
 /* The pool is looked at once in so many frees. So that a program which needs the regions again
  * soon hardly pays for it, only a few go back at first, and later one in so many frees. */
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
-
-void surplus_note_growth(struct bfc_pool *pool) {
-    uint64_t most = pool->stats->peak_in_use;
-    bool has = pool->rules.returns_surplus &&
-               pool->stats->reserved > most + most / PART_ALLOWED + ALLOWANCE;
-    bfc_store_relaxed(&pool->has_surplus, has);
-}
 
 static bool may_release(const struct bfc_pool *pool) {
     return pool->has_surplus &&
@@ -41,11 +29,11 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
         return 0;
     pool_enter(pool);
-    surplus_note_growth(pool);
+    policy_note_surplus(pool);
     if (may_release(pool) && (released = regions_release(pool, 1))) {
         error = pool->release_error;
         pool->surplus_releases++;
-        surplus_note_growth(pool);
+        policy_note_surplus(pool);
     }
     pool_leave(pool);
     return error ? 0 : released;

@@ -37,7 +37,7 @@
 #include "pool/structures/lock.h"
 
 #define BUFFERS 8
-#define RECORDS 8192 /* in a buffer, and so in a block */
+#define RECORDS 8192 /* of a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
 #define MOST_NAPS 10000 /* a second in all */

@@ -258,61 +258,6 @@ Test(policy, gc_gives_back_what_nobody_wanted) {
     cr_assert_eq(stats().reserved, 63 * MIB);
 }
 
-/* ---- surplus: what the program has outgrown goes back at frees that wait ---- */
-
-static unsigned surplus_releases;
-
-/* Frees as a caller that waits does. */
-static uint64_t give_waiting(bfc_addr start) {
-    uint64_t went = bfc_pool_glimpse(pool, start).surplus ? bfc_pool_release_surplus(pool) : 0;
-    surplus_releases += went != 0;
-    give(start);
-    return went;
-}
-
-/* Blocks that grow leave regions behind. Returns how many bytes went at their frees. */
-static uint64_t outgrow(unsigned rounds) {
-    uint64_t went = 0;
-    for (unsigned i = 0; i < rounds; i++) {
-        bfc_addr block = get((100 + 4 * i) * MIB);
-        for (int small = 0; small < 4; small++)
-            went += give_waiting(get(512));
-        went += give_waiting(block);
-    }
-    return went;
-}
-
-Test(policy, surplus_goes_back) {
-    config.growth = BFC_GROWTH_EXACT;
-    open_pool(BFC_POLICY_BFC);
-    cr_assert_gt(outgrow(10), 0);
-    cr_assert_leq(stats().reserved, stats().peak_in_use + stats().peak_in_use / 10 + 32 * MIB +
-                                        136 * MIB /* the last growth, until the next free */);
-    cr_assert_eq(fake.bad_releases, 0);
-}
-
-Test(policy, surplus_is_bounded) {
-    config.growth = BFC_GROWTH_EXACT;
-    open_pool(BFC_POLICY_BFC);
-    outgrow(60);
-    cr_assert_leq(surplus_releases, 16 + stats().frees / 512);
-}
-
-Test(policy, surplus_refused_is_kept) {
-    config.growth = BFC_GROWTH_EXACT;
-    open_pool(BFC_POLICY_BFC);
-    fake.refuse_release = 1000;
-    cr_assert_eq(outgrow(10), 0);
-    cr_assert_eq(stats().reserved, fake.taken);
-}
-
-Test(policy, surplus_is_of_policy_bfc) {
-    config.growth = BFC_GROWTH_EXACT;
-    open_pool(BFC_POLICY_PYTORCH);
-    cr_assert_eq(outgrow(10), 0);
-    cr_assert_eq(stats().release_calls, 0);
-}
-
 Test(policy, random_steps_keep_contents) {
     enum { MOST = 128 };
     static struct {
