@@ -258,6 +258,9 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
 void bfc_pool_count_saved(struct bfc_pool *pool);
 
+/* Counts a free that the caller refuses because no live block starts at `start`. */
+void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start);
+
 /*
  * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is
  * known to be complete), deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,

@@ -203,10 +203,14 @@ static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
 }
 
 /* Answers the free of a pointer that is no live block; after the driver's exit, with its error. */
-static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver) {
+static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        CUdeviceptr pointer) {
     CUcontext context;
     CUresult result = driver->cuCtxGetCurrent(&context);
-    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    bfc_pool_count_invalid_free(arena->pool, pointer);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -215,7 +219,7 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
      * under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
-        return refuse_pointer(driver);
+        return refuse_pointer(driver, arena, pointer);
     if (UNLIKELY(!arena->fences))
         return free_without_fences(driver, arena, pointer, seen);
     struct bfc_waits *waits = bfc_capture_enter_wait();

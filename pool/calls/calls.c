@@ -158,6 +158,12 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
     return BFC_INVALID_POINTER;
 }
 
+void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
+    pool_enter(pool);
+    refuse_free(pool, start);
+    pool_leave(pool);
+}
+
 /* Takes the live block that starts at `start` out of the map, and returns it; 0: there is none.
  * `seen` is the result of bfc_pool_glimpse, or nothing_seen where the caller has not called it; the
  * compiler then drops the code that uses `seen`. */

@@ -97,6 +97,13 @@ class Watch(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def test_what_an_idle_job_freed_is_ready(self):
+        """Its work is over, and only who asks looks at the fences."""
+        for mode in "lazy", "ordered":
+            job = self.start("20", "10", "pause", BFC_FREE=mode)
+            (pool,) = json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"]
+            self.assertEqual((pool["pending"], pool["ready"] > 0), (0, True), mode)
+
     def test_picture_and_trim(self):
         job = self.start("20", "10", "pause")
         shown = json.loads(bfcstat("--json", str(job.pid)).stdout)
