@@ -29,6 +29,15 @@ static __thread struct {
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
+/* Begins a trial, if one is due, with a fence of its own as its proof: one that was not recorded
+ * yet could be void, and then counts as complete. */
+static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_fence proof;
+    uint64_t trial = bfc_only_stream_try();
+    if (trial && bfc_reuse_record(driver, arena, &arena->context, 1, false, &proof) == CUDA_SUCCESS)
+        bfc_only_stream_await(trial, arena->sequence, proof);
+}
+
 CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr pointer) {
     uint64_t submissions;
@@ -52,8 +61,6 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
         last_fence.submissions = submissions;
         last_fence.fence = fence;
     }
-    uint64_t trial = bfc_only_stream_try();
-    if (trial)
-        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
+    try_streams(driver, arena);
     return result;
 }

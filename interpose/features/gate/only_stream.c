@@ -198,20 +198,36 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+/* The bar is there when this returns, also to the second of two threads that come at once. */
 void bfc_only_stream_hide(const char *what) {
-    if (bfc_process_is_forked() || !bfc_submissions_hide(what))
+    if (bfc_process_is_forked())
+        return;
+    bool is_first = bfc_submissions_hide(what);
+    bfc_only_stream_bar();
+    if (!is_first)
         return;
     struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
     snprintf(gate->why, sizeof gate->why, "%s", what);
     bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
-    bfc_only_stream_bar();
     bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
             what);
 }
 
+/* While the word changes, the stream may be the one that is being left: then the end of the change
+ * is waited for, so that no new stream of this handle passes for it. */
 void bfc_only_stream_destroyed(CUstream stream) {
-    if (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner))
+    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
+}
+
+CUstream bfc_only_stream_hold(void) {
+    pthread_mutex_lock(&lock);
+    return read_word();
+}
+
+void bfc_only_stream_release(void) {
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- frees ---- */
@@ -285,9 +301,17 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
+/* The lock keeps a trial from beginning between its number and its count of submissions: a wait
+ * whose moment lay between the two would prove the trial, though a submission that the count finds
+ * ended may have come after the wait began. */
 struct bfc_moment bfc_only_stream_moment(void) {
-    struct bfc_moment moment = {.trial = bfc_load_seq_cst(&trial),
-                                .freed = bfc_load_seq_cst(&freed)};
+    struct bfc_moment moment = {0};
+    if (bfc_process_is_forked())
+        return moment;
+    pthread_mutex_lock(&lock);
+    moment.trial = trial;
+    pthread_mutex_unlock(&lock);
+    moment.freed = bfc_load_seq_cst(&freed);
     moment.is_known = bfc_submissions_count(&moment.submissions);
     return moment;
 }

@@ -44,13 +44,19 @@ void bfc_only_stream_hide(const char *what);
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);
 
+/* Until bfc_only_stream_release nothing changes, and the only stream is not destroyed. hold returns
+ * the only stream, or what it is instead. Not reentrant; no function of this header may be called
+ * in between. */
+CUstream bfc_only_stream_hold(void);
+void bfc_only_stream_release(void);
+
 /*
  * A trial begins with a moment at which no thread is inside a submission, and counts the streams
  * used from then on. It succeeds when the work from before it is complete, and ends when a second
  * stream is used.
  *
  * bfc_only_stream_try begins one if it may, seldom enough that vain ones cost little, and returns
- * its number, or 0. The caller then names a fence that is drawn later, of the arena with this
+ * its number, or 0. The caller then names a fence that was recorded later, of the arena with this
  * `sequence`, by bfc_only_stream_await: once it is complete, so is the work from before.
  * bfc_only_stream_completed tells of complete fences, bfc_only_stream_waited of a wait for all work
  * that the process had submitted before the moment.
