@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 10u
+#define BFC_SEGMENT_VERSION 11u
 
 /* Format of the name for shm_open: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -103,7 +103,9 @@ enum bfc_bypass_kind {
 #define BFC_LANES 8u
 
 struct bfc_lane {
-    uint64_t host_waits; /* how often frees have waited on the host for a context's work */
+    uint64_t host_waits;   /* how often frees have waited on the host for a context's work */
+    uint64_t fences;       /* events that were recorded for frees */
+    uint64_t device_waits; /* how often a context was made to wait on the device for fences */
     uint64_t sizes[BFC_SIZE_BINS];
 };
 
@@ -273,12 +275,15 @@ struct bfc_segment_pool {
     uint64_t device_total;   /* bytes of the device; for host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* zero for host memory */
     char device_name[64];    /* NUL-terminated */
+    char device_bus_id[24];  /* the device's PCI address, "0000:3B:00.0", NUL-terminated; empty:
+                                the driver does not tell it */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when the job asked for `device_free`: CLOCK_REALTIME; 0: never */
     uint64_t host_waits; /* how often frees have waited on the host for a context's work; add the
                             counts of the lanes */
     uint64_t host_wait_ns;
+    uint64_t fences, device_waits; /* 0 in the job's own: add the counts of the lanes */
     struct bfc_pool_stats stats;
     struct bfc_rung_counts rungs[BFC_RUNGS]; /* the counts of BFC_RUNG_POOL stay 0 */
     struct bfc_lane lanes[BFC_LANES];
@@ -298,6 +303,15 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
     for (unsigned lane = 0; lane < BFC_LANES; lane++)
         waits += section->lanes[lane].host_waits;
     return waits;
+}
+
+/* Adds the lanes' counts to those of the section itself; in a copy of it. */
+static inline void bfc_sum_lanes(struct bfc_segment_pool *copy) {
+    copy->host_waits = bfc_host_waits(copy);
+    for (unsigned lane = 0; lane < BFC_LANES; lane++) {
+        copy->fences += copy->lanes[lane].fences;
+        copy->device_waits += copy->lanes[lane].device_waits;
+    }
 }
 
 /* ---- the map ---- */
@@ -389,6 +403,32 @@ static inline uint64_t bfc_event_us(uint64_t what) {
     return what >> 12;
 }
 
+/* ---- the gate ---- */
+
+/* Whether the calls that submit work are counted (BFC_GATE). */
+enum bfc_gate_state {
+    BFC_GATE_NOT_USED = 0,
+    BFC_GATE_COUNTS = 1,
+    BFC_GATE_GIVEN_UP = 2, /* work may be submitted unseen: `why` */
+};
+
+/* The streams that work goes to at present, as far as that matters for frees. Those of a number
+ * below BFC_STREAMS_SEVERAL are ordered with each other, so frees need no fences. */
+enum bfc_gate_streams {
+    BFC_STREAMS_NONE = 0, /* none was used yet, or since all work was complete */
+    BFC_STREAMS_ONE = 1,
+    BFC_STREAMS_ORDERED = 2, /* the legacy stream and a blocking one */
+    BFC_STREAMS_SEVERAL = 3,
+};
+
+struct bfc_segment_gate {
+    uint64_t state;   /* enum bfc_gate_state */
+    uint64_t streams; /* enum bfc_gate_streams; of BFC_GATE_COUNTS alone */
+    uint64_t left;    /* a count: how often it was no longer one stream */
+    uint64_t checks;  /* a count: checks by samples that nothing is submitted unseen */
+    char why[96];     /* NUL-terminated; written before BFC_GATE_GIVEN_UP */
+};
+
 /* ---- the header ---- */
 
 struct bfc_segment_header {
@@ -456,7 +496,8 @@ struct bfc_segment_header {
     uint32_t plan_written;
     uint32_t blocks_asked;
     uint32_t zero;
-    uint64_t reserved_for_growth[21]; /* zero */
+    struct bfc_segment_gate gate;
+    uint64_t reserved_for_growth[5]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -480,14 +521,16 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 144 +
-                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
+                   40 + 16 + 64 + 24 + 32 + 16 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
+                       144 +
+                       8 * (3 * BFC_RUNGS + BFC_LANES * (3 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
                "no padding");
 _Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
 _Static_assert(sizeof(struct bfc_awaited) == 32, "no padding");
+_Static_assert(sizeof(struct bfc_segment_gate) == 128, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
 _Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,

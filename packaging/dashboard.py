@@ -6,6 +6,14 @@ import json
 SOURCE = {"type": "prometheus", "uid": "${source}"}
 JOB = "{{comm}} {{pid}}, gpu {{gpu}}"
 CHOICE = '{instance=~"$instance",user=~"$user"}'
+DEVICE = '{instance=~"$instance",UUID=~"$UUID"}'
+
+# Of one device, stacked: free and the rest are what it has.
+GPU_PANEL = ("Memory of $UUID", "bytes", [
+    (f"sum(bfcpreload_gpu_memory_in_use_bytes{DEVICE})", "in use by jobs"),
+    (f"sum(bfcpreload_gpu_memory_cached_bytes{DEVICE})", "cached by jobs"),
+    (f"sum(bfcpreload_gpu_memory_others_bytes{DEVICE})", "others"),
+    (f"sum(bfcpreload_gpu_memory_total_bytes{DEVICE}) - sum(bfcpreload_gpu_memory_used_bytes{DEVICE})", "free")])
 
 # Title, unit, and its queries: expression and legend.
 PANELS = [
@@ -27,7 +35,8 @@ PANELS = [
          f"(rate(bfcpreload_host_wait_duration_seconds_bucket{CHOICE}[$__rate_interval])))", JOB)]),
     ("Fragmentation", "percentunit", [(f"bfcpreload_fragmentation_ratio{CHOICE}", JOB)]),
     ("Out of memory, and what saved others", "short", [
-        (f"increase(bfcpreload_out_of_memory_total{CHOICE}[$__rate_interval])", "out of memory: " + JOB),
+        (f"increase(bfcpreload_user_out_of_memory_total{CHOICE}[$__rate_interval])",
+         "out of memory: {{user}}, {{pci_bus_id}}"),
         (f"increase(bfcpreload_last_resorts_saved_total{CHOICE}[$__rate_interval])", "{{rung}}: " + JOB)]),
     ("Waiting for memory", "bytes", [(f"bfcpreload_waiting_bytes{CHOICE}", JOB)]),
     ("Jobs", "short", [
@@ -48,6 +57,13 @@ def panel(number, title, unit, queries):
     }
 
 
+def gpu_panel(number):
+    """One that Grafana repeats for each device that is chosen."""
+    made = panel(number, *GPU_PANEL)
+    made["fieldConfig"]["defaults"]["custom"] = {"stacking": {"mode": "normal"}, "fillOpacity": 40}
+    return {**made, "repeat": "UUID", "repeatDirection": "h", "maxPerRow": 4}
+
+
 def variable(name, label):
     return {"name": name, "type": "query", "datasource": SOURCE, "query": f"label_values(bfcpreload_{label}, {name})",
             "includeAll": True, "multi": True, "allValue": ".*", "refresh": 2,
@@ -59,8 +75,9 @@ def main():
         "title": "bfcpreload", "uid": "bfcpreload", "schemaVersion": 38, "version": 1, "editable": True,
         "tags": ["cuda", "memory"], "refresh": "30s", "time": {"from": "now-1h", "to": "now"},
         "templating": {"list": [{"name": "source", "type": "datasource", "query": "prometheus"},
-                                variable("instance", "jobs"), variable("user", "in_use_bytes")]},
-        "panels": [panel(number, *row) for number, row in enumerate(PANELS)],
+                                variable("instance", "jobs"), variable("user", "in_use_bytes"),
+                                variable("UUID", "gpu_memory_total_bytes")]},
+        "panels": [*(panel(number, *row) for number, row in enumerate(PANELS)), gpu_panel(len(PANELS) + 1)],
     }, indent=1))
 
 

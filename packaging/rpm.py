@@ -42,7 +42,8 @@ def file_line(name, path):
 
 def spec(name, version, licence, machine, maintainer, moment, files):
     lines = [file_line(*file) for file in files]
-    folders = [f"lib/{name}", f"share/{name}", f"share/{name}/slurm", f"share/doc/{name}", f"share/doc/{name}/licenses"]
+    folders = [f"lib/{name}", f"share/{name}", f"share/{name}/slurm", f"share/doc/{name}", f"share/doc/{name}/licenses",
+               f"share/doc/{name}/docs", f"share/doc/{name}/docs/examples"]
     lines += [f"%dir %attr(0755,root,root) /usr/{folder}" for folder in folders]
     date = time.strftime("%a %b %d %Y", time.gmtime(moment))
     return SPEC.format(name=name, version=version, licence=licence, machine=machine, maintainer=maintainer,

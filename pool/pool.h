@@ -51,7 +51,7 @@ enum bfc_status {
 };
 
 enum bfc_reserve_result {
-    BFC_RESERVED, /* *start is set */
+    BFC_RESERVED, /* memory was reserved; its address is in *start */
     BFC_REFUSED,  /* not enough memory: a smaller request may succeed */
     BFC_FAILED,   /* anything else: asking again is useless */
 };
@@ -258,6 +258,9 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
 void bfc_pool_count_saved(struct bfc_pool *pool);
 
+/* Counts a free that the caller refuses because no live block starts at `start`. */
+void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start);
+
 /*
  * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is
  * known to be complete), deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,
@@ -274,9 +277,18 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
 struct bfc_glimpse {
     uint32_t block; /* record of the live block that starts at `start`; 0: there is none */
     uint32_t place; /* where the pool's map has the block */
+    bool surplus;   /* bfc_pool_release_surplus should be called */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
+
+/*
+ * To be called in place of the wait for the device before a free, if bfc_pool_glimpse found that
+ * the pool has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how
+ * many bytes went; 0: none, or the upstream told of an error, so that its release may not have
+ * waited for the device.
+ */
+uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;

@@ -3,7 +3,7 @@
 
 Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, with the variables
 that are named and no others of the library's, inspects the preloaded ones with bfcstat while they run, compares the
-results, and prints first what is gained and what it costs, last one line of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
+results, and prints what is gained and what it costs; last one line of JSON, unless to a terminal. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
 those in `sync`, once warm, made no driver allocation and no driver free; and, over the stand-in GPU, the C
 program ends with the same contents on a device that has five sixths of what it needs (BFC_SPILL), where
 natively it runs out of memory. Where this Python has PyTorch, ten steps of a network in it are compared too.
@@ -225,6 +225,7 @@ def figures_of_native(run, simulated):
         "us_per_iter": round(per_iteration(run), 1),
         "allocating_us_per_iter": round(allocating_per_iteration(run), 1),
         "driver_calls": allocations + frees,
+        "calls_for_memory": allocations + frees,
         "driver_allocations": allocations,
         "driver_frees": frees,
         "all_driver_calls": run.difference("driver_calls"),
@@ -238,11 +239,14 @@ def figures_of_preloaded(run, native, simulated):
     calls = run.seen_difference
     allocations, frees = driver_calls(run, simulated, True)
     waits_for_frees = calls(over_pools("host_waits")) + calls(over_pools("waits"))
+    fences, device_waits = (calls(over_pools(key)) for key in ("fences", "device_waits"))
+    passed_on = 0 if simulated else calls(forwarded)
     last = run.snapshots[1]
     return {
         "us_per_iter": round(per_iteration(run), 1),
         "allocating_us_per_iter": round(allocating_per_iteration(run), 1),
-        "driver_calls": allocations + frees + (0 if simulated else calls(forwarded)),
+        "driver_calls": allocations + frees + passed_on,
+        "calls_for_memory": allocations + frees + passed_on + waits_for_frees + fences + device_waits,
         "driver_allocations": allocations,
         "driver_frees": frees,
         "all_driver_calls": run.difference("driver_calls"),
@@ -251,6 +255,8 @@ def figures_of_preloaded(run, native, simulated):
         "frees": run.difference("frees"),
         "pooled": calls(pooled),
         "forwarded": calls(forwarded),
+        "fences": fences,
+        "device_waits": device_waits,
         "peak_in_use": over_pools("peak_in_use")(last),
         "peak_reserved": over_pools("peak_reserved")(last),
         "memory": over_pools("peak_reserved")(last),
@@ -287,8 +293,11 @@ def print_table(name, native, modes):
     print_row("  share of native", "", *(percent(f["us_per_iter"] / native["us_per_iter"]) for f in modes.values()))
     print_row("  in cudaMalloc, cudaFree", *(figure(f["allocating_us_per_iter"], " us") for f in every))
     for label, key in (("allocations by driver", "driver_allocations"), ("frees by driver", "driver_frees"),
-                       ("host waits for frees", "host_waits_for_frees"), ("all driver calls", "all_driver_calls")):
+                       ("host waits for frees", "host_waits_for_frees"), ("calls for memory", "calls_for_memory"),
+                       ("all driver calls", "all_driver_calls")):
         print_row(label, *(figure(f[key]) for f in every))
+    for label, key in ("  events recorded", "fences"), ("  waits on the device", "device_waits"):
+        print_row(label, "", *(figure(f[key]) for f in modes.values()))
     print_row("calls passed on", "", *(figure(f["forwarded"]) for f in modes.values()))
     print_row("contents", "", *("equal" if f["contents_equal"] else "DIFFERENT" for f in modes.values()))
     print_row("most memory taken", *(mib(f["memory"]) for f in every))
@@ -319,9 +328,13 @@ def announce(place):
               " segment, after the warm-up.")
 
 
-def sound(modes):
+def sound(native, modes):
     """Checks that what the demo claims is true."""
     complaints = []
+    for mode in MODES[1:]:
+        for key in "calls_for_memory", "host_waits_for_frees":
+            if modes[mode][key] >= native[key]:
+                complaints.append(f"{mode}: {key} are {modes[mode][key]}, natively {native[key]}")
     for mode, figures in modes.items():
         if not figures["contents_equal"]:
             complaints.append(f"{mode}: the contents differ from the native ones or from what they must be")
@@ -428,9 +441,11 @@ class Network:
         self.runs = {mode or "native": self.run(place, mode) for mode in (None, *MODES)}
 
     @staticmethod
-    def installed():
+    def wanted():
+        """DEMO_PYTORCH=0 leaves it out."""
         probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-        return subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+        return os.environ.get("DEMO_PYTORCH") != "0" and \
+            subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
     def run(self, place, mode):
         """One run's steps and figures; the driver's counts over the stand-in GPU."""
@@ -502,19 +517,19 @@ def main(arguments):
         small = Overcommit(place, iterations, modes["sync"]["peak_in_use"], checksum)
         small.show()
     network = None
-    if Network.installed():
+    if Network.wanted():
         network = Network(place)
         network.show()
     else:
-        print(f"\ndemo: PyTorch is not installed for {sys.executable}: its training loop is left out")
-    in_order = [sound(figures[1]) for figures in results] + [part.sound() for part in (small, network) if part]
-    print()
+        print(f"\ndemo: PyTorch is not installed for {sys.executable}, or DEMO_PYTORCH is 0: its training loop is left out")
+    in_order = [sound(figures[0], figures[1]) for figures in results] + [part.sound() for part in (small, network) if part]
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
     for program, figures in zip(("", "python_"), results):
         summary.update(keys_of(program, figures[0], figures[1]))
     for part in (small, network):
         summary.update(part.keys() if part else {})
-    print(json.dumps(summary), flush=True)
+    if not sys.stdout.isatty():
+        print("\n" + json.dumps(summary), flush=True)
     return 0 if all(in_order) else 1
 
 

@@ -35,7 +35,7 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
     close(directory);
 }
 
-/* ---- the dead ---- */
+/* ---- jobs that have died ---- */
 
 /* The pid alone does not show it: a zombie still has its pid, and so has a process that became
  * another program by exec. */

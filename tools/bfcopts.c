@@ -7,6 +7,7 @@
  * bfcopts everyday        the variables that are not for experts alone
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
+ * bfcopts nearest NAME    bfcrun's option for the variable of the nearest name, if one is near
  * bfcopts config [NAME...]
  *                         each variable's value in force and its origin; NAMEs are the variables
  *                         that bfcrun's options have set. Prints a line on standard error for each
@@ -101,6 +102,15 @@ static void print_former_flags(void) {
             print_flag(bfc_option_table[i].former, flag, sizeof flag);
             puts(flag);
         }
+}
+
+static void print_nearest(const char *name) {
+    char flag[64];
+    const char *nearest = bfc_option_nearest(name);
+    if (!nearest)
+        return;
+    print_flag(nearest, flag, sizeof flag);
+    puts(flag);
 }
 
 static void complain_unknown(const char *assignment, const char *name) {
@@ -231,7 +241,8 @@ static void print_version(void) {
 }
 
 static const char usage[] = "usage: bfcopts help | markdown | names | everyday | flags | former | "
-                            "version | check NAME=VALUE...\n"
+                            "version\n"
+                            "       bfcopts nearest NAME | check NAME=VALUE...\n"
                             "       bfcopts config [NAME...]\n"
                             "       bfcopts --help | --version\n";
 
@@ -261,6 +272,10 @@ int main(int count, char **arguments) {
         return print_config(count - 2, arguments + 2);
     if (strcmp(command, "check") == 0)
         return check_all(count - 2, arguments + 2);
+    if (strcmp(command, "nearest") == 0 && count == 3) {
+        print_nearest(arguments[2]);
+        return 0;
+    }
     for (size_t i = 0; count == 2 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(command, commands[i].name) == 0) {
             commands[i].print();

@@ -71,7 +71,7 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
-/* ---- hits alone ---- */
+/* ---- asking for a hit only ---- */
 
 /*
  * Asks the pool for a hit, for a request that has to be checked first. Returns the pool's status.

@@ -17,7 +17,7 @@
 #include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
 /* Suspends what pools know of a context: its share in their fences, and frees in its streams. */
@@ -152,7 +152,7 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     struct ending ending = {.context = context};
     if (!context)
         return ending;
-    bfc_only_stream_leave();
+    BFC_TELL_COUNTER(leave());
     ending.number = bfc_contexts_close(context);
     if ((ending.arena = bfc_arena_of_context(context, 0)))
         bfc_arena_close(ending.arena);

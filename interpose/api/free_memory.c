@@ -57,7 +57,7 @@ bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *res
     return true;
 }
 
-/* ---- calls that are not as usual ---- */
+/* ---- frees with all checks ---- */
 
 static CUresult free_of_arena(const struct free_call *call, struct bfc_arena *arena) {
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
@@ -116,7 +116,8 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                                                     .per_thread = per_thread});
 }
 
-/* Pooled memory is device memory, for which the driver answers that the value is invalid. */
+/* A pooled pointer must not reach the driver's free. The program gets the error with which the
+ * driver refuses to free device memory as host memory. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
     bool pooled = bfc_process_if_made() && bfc_arena_living_of((CUdeviceptr)memory);
     return pooled ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);

@@ -15,7 +15,6 @@
 #include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
-#include "interpose/submission/submission.h"
 
 /* Asks the driver about the context's device, and sets the arena's limits. */
 static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
@@ -46,6 +45,9 @@ static void fill_section(const struct bfc_arena *arena, const struct bfc_driver 
     if (driver->cuDeviceGetName)
         driver->cuDeviceGetName(section->device_name, (int)sizeof section->device_name,
                                 arena->device);
+    if (driver->cuDeviceGetPCIBusId)
+        driver->cuDeviceGetPCIBusId(section->device_bus_id, (int)sizeof section->device_bus_id,
+                                    arena->device);
     if (driver->cuDeviceGetUuid && !host)
         driver->cuDeviceGetUuid(&uuid, arena->device);
     memcpy(section->device_uuid, uuid.bytes, sizeof section->device_uuid);
@@ -136,6 +138,5 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     arena = bfc_arena_complete(arena, driver, process->options.free_mode, &config);
     if (arena)
         arena->plain_most = arena->plain_limit = plain_most(arena);
-    bfc_submissions_stop_at_exit();
     return arena;
 }

@@ -103,9 +103,17 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 }
 
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
-    bfc_store_relaxed(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    bfc_store_release(&arena->placer, placer);
+    bfc_store_seq_cst(&arena->placer, placer);
+    bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
     if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set `fatal` meanwhile */
+        bfc_store_relaxed(&arena->plain_most, 0);
+}
+
+void bfc_arena_let_plain(struct bfc_arena *arena) {
+    bfc_store_seq_cst(&arena->plain_most, arena->device_total < arena->bypass_above
+                                              ? arena->device_total
+                                              : arena->bypass_above);
+    if (bfc_load_seq_cst(&arena->placer) || bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 
@@ -189,7 +197,8 @@ static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    bfc_fetch_add_seq_cst(&arena->closers, 1); /* for ever */
+    /* Never undone: nothing may enter the context of an arena that has ended. */
+    bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;
 }
@@ -347,7 +356,7 @@ struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long lon
     return find_and_keep(context, id, true);
 }
 
-/* ---- finding one ---- */
+/* ---- finding an arena ---- */
 
 /* Returns the thread's last arena if its context is the current one, else NULL. */
 static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {

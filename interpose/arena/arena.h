@@ -45,6 +45,10 @@ static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext cont
 /* From now on allocations ask `placer` before the pool; NULL: they ask the pool alone. */
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
+/* In mode ordered, while frees leave no block pending: requests need no check for pending blocks.
+ * To end that, plain_most is set to 0. */
+void bfc_arena_let_plain(struct bfc_arena *arena);
+
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
     return bfc_load_relaxed(&arena->plain_most);
 }

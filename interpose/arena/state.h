@@ -73,7 +73,8 @@ struct bfc_arena {
     /*
      * Requests of up to plain_most (atomic) bytes need no check before they are put to the pool. It
      * is 0 after a fatal error and while there is a placer, else plain_limit (constant): 0 in mode
-     * ordered, else the largest request that the device and bypass_above allow.
+     * ordered, unless no block is pending (bfc_arena_let_plain), else the largest request that the
+     * device and bypass_above allow.
      */
     uint64_t plain_most, plain_limit;
     const struct bfc_placer *placer;   /* atomic; NULL: the pool alone is asked */

@@ -25,7 +25,7 @@ enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 #define NAP_NS 20000L
 
 struct stream_free {
-    struct stream_free *next; /* in its queue */
+    struct stream_free *next; /* the next free in the stream's queue */
     struct event *event;
     bool rivalled; /* another free drew a number after this free drew its own and before it was
                       queued */
@@ -255,7 +255,7 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* ---- looking ---- */
+/* ---- finding out which frees are complete ---- */
 
 /* A copy of the free that a thread asks about, since the free itself may meanwhile be over and its
  * event be used anew. What follows from the copy's event stays true for the copy's number. */

@@ -137,10 +137,11 @@ const struct bfc_option bfc_option_table[] = {
      "Sets whether cudaMalloc and cudaFree of a shared CUDA 12 or 13 runtime are "
      "answered before the runtime is entered. on: always. off: never. auto: unless a "
      "profiler may be watching."},
-    {"BFC_GATE", NULL, BFC_OPTION_FLAG, EXPERT, "0", NULL, 0, 0, AT(gate),
-     "At 1 the calls that submit work are counted: in modes lazy and ordered a free needs no fence "
-     "while all work goes to one stream, in sync no wait while none was submitted. No real device "
-     "has confirmed it yet."},
+    {"BFC_GATE", NULL, BFC_OPTION_CHOICE, EXPERT, "auto", "auto, on, off, 1, 0", 0, 0, AT(gate),
+     "Whether the calls that submit work are counted. on: they are; in modes lazy and ordered a "
+     "free then needs no fence while all work goes to one stream, in sync no wait while none was "
+     "submitted. off: they are not. auto: in lazy and ordered, not in sync. 1 and 0 are on and "
+     "off."},
     {"BFC_STATS", NULL, BFC_OPTION_FLAG, EXPERT, "1", NULL, 0, 0, AT(stats),
      "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
      "publishes nothing, and neither yields memory nor trims idle regions."},

@@ -11,6 +11,7 @@
 enum bfc_mode { BFC_MODE_EXACT, BFC_MODE_FAST, BFC_MODE_COMPACT };
 enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
 enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
+enum bfc_gate { BFC_GATE_AUTO, BFC_GATE_ON, BFC_GATE_OFF, BFC_GATE_1, BFC_GATE_0 };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
 enum bfc_page_rule { BFC_PAGE_FIT, BFC_PAGE_STEP };
@@ -57,9 +58,9 @@ struct bfc_options {
     double trim_idle;     /* seconds; below 0: idle regions are kept */
     int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */
-    bool gate;
-    char record[256]; /* a file, or empty */
-    char plan[256];   /* a file, or auto, or empty */
+    int gate;             /* enum bfc_gate */
+    char record[256];     /* a file, or empty */
+    char plan[256];       /* a file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */

@@ -190,18 +190,22 @@ const struct bfc_process *bfc_process(void) {
     return process && process->alive ? process : NULL;
 }
 
-bool bfc_process_counts_submissions(void) {
+bool bfc_process_has_environment(void) {
+    return *(char ***)libc_variable("environ");
+}
+
+bool bfc_process_read_options(struct bfc_options *options) {
     int error = errno;
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);
     if (!process)
         return false;
-    const struct bfc_options *options = &process->options;
     bfc_options_init(&process->options);
     read_settings(process);
-    bool counts = options->gate && !is_watched() && !find_objection(options);
+    *options = process->options;
+    bool pools = !is_watched() && !find_objection(options);
     bfc_scratch_end(process, sizeof *process);
     errno = error;
-    return counts;
+    return pools;
 }
 
 /* In a forked child the page is wiped already, so there is nothing to change. */

@@ -81,9 +81,11 @@ static inline bool bfc_process_serves(void) {
  */
 const struct bfc_process *bfc_process(void);
 
-/* Whether submissions are to be counted in this process (BFC_GATE). Reads the settings, and makes
- * no state. */
-bool bfc_process_counts_submissions(void);
+/* False: the C library was not initialised yet, so there are no settings to be read. */
+bool bfc_process_has_environment(void);
+
+/* Reads the settings, and makes no state. False: nothing is to be pooled in this process. */
+bool bfc_process_read_options(struct bfc_options *options);
 
 /* The process's state. NULL if it was not made yet, and in a forked child. */
 static inline const struct bfc_process *bfc_process_if_made(void) {

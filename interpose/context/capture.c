@@ -184,7 +184,7 @@ static void watch_thread(void) {
     bfc_at_thread_exit(&watched, end_thread);
 }
 
-/* ---- begins ---- */
+/* ---- beginning a capture ---- */
 
 /* Adds the unknown capture to the list. False: it is in the list already. Called under the lock. */
 static bool add_unknown(void) {
@@ -296,7 +296,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     return state;
 }
 
-/* ---- ends ---- */
+/* ---- ending captures ---- */
 
 static bool forget_captures(bool (*ended)(const struct capture *capture, const void *context),
                             const void *context) {

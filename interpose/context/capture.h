@@ -91,8 +91,8 @@ void bfc_gate_hold(void);
 struct bfc_gate_part {
     struct pool_lock lock; /* guards all but `next`, and data of the part's owner */
     bool shut;
-    bool (*is_empty)(
-        struct bfc_gate_part *gate_part); /* true: no call is inside; called under the lock */
+    /* Returns whether no call is inside the part. Called with the lock held. */
+    bool (*is_empty)(struct bfc_gate_part *gate_part);
     struct bfc_gate_part *next;
 };
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,

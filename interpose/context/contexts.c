@@ -131,7 +131,7 @@ bool bfc_contexts_is_kept(CUdevice device) {
     return is_counted(device) && bfc_load_relaxed(&retains[device]) > 1;
 }
 
-/* ---- ends ---- */
+/* ---- ends of contexts ---- */
 
 uint64_t bfc_contexts_close(CUcontext context) {
     pthread_mutex_lock(&lock);

@@ -31,6 +31,7 @@
     X(cuDeviceGetCount, (int *))                                                                   \
     X(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))                                 \
     X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
+    X(cuDeviceGetPCIBusId, (char *, int, CUdevice))                                                \
     X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
     X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
     X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))                                   \

@@ -301,10 +301,12 @@ typedef unsigned long long bfc_cuda_flags;
                    unsigned by, unsigned bz, unsigned shared, CUstream stream, void **arguments,   \
                    void **extra),                                                                  \
                   (function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra))            \
-    BFC_IN_STREAM(                                                                                 \
-        X, cuLaunchKernelEx, how ? how->hStream : NULL,                                            \
-        (const CUlaunchConfig *how, CUfunction function, void **arguments, void **extra),          \
-        (how, function, arguments, extra))                                                         \
+    X(cuLaunchKernelEx,                                                                            \
+      (const CUlaunchConfig *how, CUfunction function, void **arguments, void **extra),            \
+      (how, function, arguments, extra), place_of_launch(how, false))                              \
+    X(cuLaunchKernelEx_ptsz,                                                                       \
+      (const CUlaunchConfig *how, CUfunction function, void **arguments, void **extra),            \
+      (how, function, arguments, extra), place_of_launch(how, true))                               \
     BFC_IN_STREAM(X, cuLaunchCooperativeKernel, stream,                                            \
                   (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,        \
                    unsigned by, unsigned bz, unsigned shared, CUstream stream, void **arguments),  \

@@ -1,7 +1,7 @@
 /*
  * The calls that submit work which may use device memory, and that have no hook but for that. Their
  * hooks are given to programs only where submissions are counted (BFC_GATE,
- * interpose/submission/submission.h); hooked_calls.h has the other calls that submit work.
+ * interpose/table/counter.h); hooked_calls.h has the other calls that submit work.
  */
 #ifndef BFC_INTERPOSE_SUBMISSION_CALLS_H
 #define BFC_INTERPOSE_SUBMISSION_CALLS_H

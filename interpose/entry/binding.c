@@ -23,8 +23,8 @@
 #include "interpose/entry/runtime.h"
 #include "interpose/entry/unknown.h"
 #include "interpose/host/c_library.h"
-#include "interpose/host/readable.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/counter.h"
+#include "interpose/table/feature.h"
 
 #if defined(__x86_64__)
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };
@@ -37,6 +37,7 @@ struct binding {
     const struct link_map *library; /* the driver's link map */
     bool undoes;                    /* from the hooks back to the driver's functions */
     bool failed;                    /* some word could not be written */
+    const char *unhooked;           /* a call that some object names and that may lack a hook */
 };
 
 /* An object as dl_iterate_phdr shows it. */
@@ -158,7 +159,16 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     return 1;
 }
 
-/* ---- what was bound before ---- */
+/* ---- words that the loader has bound to the driver already ---- */
+
+/* A call that is newer than the tables may submit work unseen. Other libraries' names look alike.
+ */
+static void note_unhooked(struct binding *binding, const char *name) {
+    bool may_be = name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+    if (may_be && bfc_counter && bfc_hook_may_lack(name, 0) &&
+        bfc_object_function(binding->library, name, NULL))
+        binding->unhooked = name;
+}
 
 static void rebind_word(struct binding *binding, const struct object *object,
                         const struct bfc_dynamic *dynamic, const ElfW(Rela) * relocation) {
@@ -166,9 +176,11 @@ static void rebind_word(struct binding *binding, const struct object *object,
     const ElfW(Sym) *symbol = &dynamic->symbols[ELF64_R_SYM(relocation->r_info)];
     if ((uintptr_t)word % sizeof *word)
         return;
-    ElfW(Addr) address = new_address(binding, dynamic->strings + symbol->st_name, *word);
+    const char *name = dynamic->strings + symbol->st_name;
+    ElfW(Addr) address = new_address(binding, name, *word);
     if (address && !write_word(object, word, address))
         binding->failed = true;
+    note_unhooked(binding, name);
 }
 
 static void rebind_words(struct binding *binding, const struct object *object,
@@ -198,23 +210,57 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
     return 0;
 }
 
-static bool bind_word(struct binding binding, bool at_start) {
-    dl_iterate_phdr(lead_driver, &binding);
+static bool bind_word(struct binding *binding, bool at_start) {
+    dl_iterate_phdr(lead_driver, binding);
     if (!at_start) /* dlopen waits until no other thread is loading a library */
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-    if (!binding.failed || binding.undoes)
-        dl_iterate_phdr(rebind_object, &binding);
-    return !binding.failed;
+    if (!binding->failed || binding->undoes)
+        dl_iterate_phdr(rebind_object, binding);
+    return !binding->failed;
+}
+
+static void tell_of_unhooked(const struct binding *binding) {
+    if (binding->unhooked)
+        BFC_TELL_COUNTER(hide(binding->unhooked));
 }
 
 static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map *library,
                          bool at_start) {
     struct binding binding = {.driver = driver, .library = library};
-    if (bind_word(binding, at_start))
+    if (bind_word(&binding, at_start)) {
+        tell_of_unhooked(&binding);
         return true;
+    }
     binding.undoes = true;
-    bind_word(binding, at_start);
+    bind_word(&binding, at_start);
     return false;
+}
+
+/* ---- objects that are loaded after the driver ---- */
+
+static const struct link_map *driver_library; /* never changes once the driver is published */
+
+static void note_names(struct binding *binding, const struct bfc_dynamic *dynamic,
+                       const ElfW(Rela) * relocations, size_t size) {
+    for (size_t i = 0; relocations && i < size / sizeof *relocations; i++) {
+        const ElfW(Sym) *symbol = &dynamic->symbols[ELF64_R_SYM(relocations[i].r_info)];
+        note_unhooked(binding, dynamic->strings + symbol->st_name);
+    }
+}
+
+/* The loader binds such an object to the hooks by itself. */
+static void look_at_names(const void *code) {
+    struct binding binding = {.library = driver_library};
+    const struct link_map *object = bfc_object_of(code);
+    struct bfc_dynamic dynamic;
+    if (!object)
+        return;
+    bfc_read_dynamic(object, &dynamic);
+    if (!dynamic.symbols || !dynamic.strings)
+        return;
+    note_names(&binding, &dynamic, dynamic.relocations, dynamic.relocations_size);
+    note_names(&binding, &dynamic, dynamic.calls, dynamic.calls_size);
+    tell_of_unhooked(&binding);
 }
 
 /* ---- noticing the driver ---- */
@@ -232,9 +278,8 @@ static void explain_sealed(void) {
  */
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
-    bfc_readable_begin_process();
-    if (bfc_process_counts_submissions())
-        bfc_submissions_begin_process();
+    driver_library = library;
+    BFC_TELL_FEATURES(driver_found, driver);
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);
     if (!bound)
@@ -285,9 +330,11 @@ static void look_at_start(void) {
     static bool looked; /* never written once there can be a second thread */
     if (looked)
         return;
+    const struct link_map *library = bfc_driver_at_start();
+    if (library && !bfc_process_has_environment())
+        return;
     looked = true;
     bfc_driver_set_finder(find_driver);
-    const struct link_map *library = bfc_driver_at_start();
     if (library)
         adopt_driver(library, true);
 }
@@ -300,8 +347,9 @@ __attribute__((constructor)) static void begin(void) {
  * The start files that compilers link into every program and library call __gmon_start__, if some
  * object exports it, before the other initialisers of the same object and after the loader has
  * bound everything that was loaded with it. So a library that is linked to the driver and loaded
- * together with it gets hooks before its constructors can take a function's address. (Profiled
- * programs have a __gmon_start__ of their own, which is found before ours.)
+ * together with it gets hooks before its constructors can take a function's address; and one that
+ * is loaded later is looked at for calls without a hook before it can make any. (Profiled programs
+ * have a __gmon_start__ of their own, which is found before ours.)
  */
 __attribute__((visibility("default"))) void bfc_export_begin(void);
 __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
@@ -310,4 +358,6 @@ void bfc_export_begin(void) {
         look_at_start();
     else if (!bfc_load_acquire(&bfc_driver_found))
         look_again();
+    else if (bfc_counter)
+        look_at_names(__builtin_return_address(0));
 }

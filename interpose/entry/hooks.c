@@ -20,10 +20,9 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/reuse/program_waits.h"
 #include "interpose/reuse/sharing.h"
 #include "interpose/stats/published_segment.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/counter.h"
 
 /* ---- what hooks do besides their call ---- */
 
@@ -76,7 +75,7 @@ static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
 static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
                                CUresult (*real)(CUstream)) {
     bool last = bfc_capture_ended(stream, false);
-    bfc_only_stream_destroyed(stream);
+    BFC_TELL_COUNTER(stream_ending(stream));
     CUresult result = real(stream);
     if (result != CUDA_SUCCESS && still_captures(driver, stream)) {
         bfc_capture_begin();
@@ -87,11 +86,21 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
+static void hide_behind_table(const CUuuid *id) {
+    char what[96];
+    size_t used = (size_t)snprintf(what, sizeof what, "cuGetExportTable gave an unknown table, ");
+    for (size_t i = 0; i < sizeof id->bytes; i++)
+        used +=
+            (size_t)snprintf(what + used, sizeof what - used, "%02x", (unsigned char)id->bytes[i]);
+    bfc_counter->hide(what);
+}
+
 /*
- * Tables of functions without names, which NVIDIA's runtime and tools use. Those that the runtime
- * asks for submit no work, as far as is known: they load modules, find contexts, keep what belongs
- * to one, and tell tools of calls (ids and what they hold: the source of ZLUDA, 2025). Any other
- * may.
+ * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
+ * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
+ * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
+ * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
+ * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
  */
 static CUresult note_export_table(const CUuuid *id, CUresult result) {
     static const unsigned char known[][sizeof id->bytes] = {
@@ -107,20 +116,51 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
          0x7e},
         {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
          0xf2},
+        {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
+         0xd9},
+        {0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
+         0xf2},
     };
     if (result != CUDA_SUCCESS || !id)
         return result;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
             return result;
-    bfc_submissions_may_hide("cuGetExportTable gave an unknown table");
+    if (bfc_counter)
+        hide_behind_table(id);
     return result;
 }
 
 /* The beginning of a submission, if the call's place is a stream. */
 static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
-    return place.kind == BFC_PLACE_STREAM ? bfc_submission_begin(place.stream, place.per_thread)
-                                          : 0;
+    if (place.kind != BFC_PLACE_STREAM)
+        return 0;
+    CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
+    return bfc_submission_begin(stream, place.per_thread);
+}
+
+/* A programmatic dependent launch may begin before the kernel before it has ended; what attributes
+ * mean that are newer than this library is not known. */
+static bool may_overlap(const CUlaunchConfig *how) {
+    enum { NEWEST_ATTRIBUTE = 18 };
+    for (unsigned i = 0; i < how->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &how->attrs[i];
+        if ((attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+             attribute->value.programmaticStreamSerializationAllowed) ||
+            (unsigned)attribute->id > NEWEST_ATTRIBUTE)
+            return true;
+    }
+    return false;
+}
+
+static ALWAYS_INLINE struct bfc_place place_of_launch(const CUlaunchConfig *how, bool per_thread) {
+    struct bfc_place place = BFC_IN(how ? how->hStream : NULL, per_thread);
+    place.overlaps = bfc_counter && how && how->numAttrs && may_overlap(how);
+    return place;
+}
+
+static struct bfc_program_wait begin_wait(const struct bfc_driver *driver, CUcontext context) {
+    return bfc_counter ? bfc_counter->wait_begin(driver, context) : (struct bfc_program_wait){0};
 }
 
 static CUresult replace_entry(const char *name, void **entry, int version, bfc_cuda_flags flags,
@@ -161,11 +201,11 @@ BFC_ANSWERED_CALLS(ANSWERED)
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        bfc_only_stream_bar();                                                                     \
+        BFC_TELL_COUNTER(bar());                                                                   \
         bfc_capture_begin();                                                                       \
         CUresult result = driver->name arguments;                                                  \
         bfc_capture_began(stream, per_thread, mode, result);                                       \
-        bfc_only_stream_unbar();                                                                   \
+        BFC_TELL_COUNTER(unbar());                                                                 \
         return result;                                                                             \
     }
 BFC_CAPTURE_CALLS(CAPTURE)
@@ -255,9 +295,9 @@ BFC_SUBMISSION_CALLS(SUBMITTED_WORDS)
 #define WAITED(name, parameters, arguments, context)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        struct bfc_program_wait wait = bfc_program_wait_begin(driver, context);                    \
+        struct bfc_program_wait wait = begin_wait(driver, context);                                \
         CUresult result = driver->name arguments;                                                  \
-        bfc_program_wait_end(&wait, result);                                                       \
+        BFC_TELL_COUNTER(wait_end(&wait, result));                                                 \
         bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \
     }
@@ -266,10 +306,10 @@ BFC_WAIT_CALLS(WAITED)
 #define STREAM_WAITED(name, parameters, arguments, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        uint64_t freed = bfc_only_stream_freed();                                                  \
+        uint64_t freed = bfc_counter ? bfc_counter->frees_so_far() : 0;                            \
         CUresult result = driver->name arguments;                                                  \
         if (result == CUDA_SUCCESS)                                                                \
-            bfc_only_stream_waited_for(bfc_stream_of_handle(stream, per_thread), freed);           \
+            BFC_TELL_COUNTER(stream_waited(bfc_stream_of_handle(stream, per_thread), freed));      \
         bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \
     }
@@ -305,7 +345,7 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
 /* How many rows of `hooks` this process uses. */
 static size_t count_hooks(void) {
     enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) };
-    return sizeof hooks / sizeof hooks[0] - (bfc_submissions_are_counted ? 0 : ONLY_COUNTED);
+    return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
 }
 
 void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook) {
@@ -374,8 +414,9 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
 /* Calls of graphics and of profilers, which other headers than cuda.h declare. None of them submits
  * work that uses pooled memory. */
 static bool is_of_other_header(const char *name) {
-    static const char beginnings[][12] = {"cuGL",  "cuGraphics", "cuEGL",     "cuVDPAU",
-                                          "cuD3D", "cuWGL",      "cuProfiler"};
+    static const char beginnings[][32] = {
+        "cuGL",  "cuGraphics", "cuEGL",      "cuEventCreateFromEGLSync", "cuVDPAU",
+        "cuD3D", "cuWGL",      "cuProfiler", "cuEventCreateFromNVNSync"};
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
@@ -383,7 +424,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* of calls.inc */
+    enum { NEWEST = 13050 }; /* the newest version of CUDA whose calls `calls` lists */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");
@@ -410,7 +451,7 @@ void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_fla
     if (hook && bfc_hook_real(driver, hook))
         return give_hook(hook);
     if (bfc_hook_may_lack(name, version))
-        bfc_submissions_may_hide(name);
+        BFC_TELL_COUNTER(hide(name));
     if (strncmp(name, "cuMemAlloc", strlen("cuMemAlloc")) == 0)
         bfc_segment_count_bypassed(BFC_BYPASS_UNKNOWN_ENTRY, 0);
     return bfc_unknown_entry(name, real);

@@ -26,7 +26,7 @@
 #include "interpose/entry/hooks.h"
 #include "interpose/entry/runtime.h"
 #include "interpose/host/c_library.h"
-#include "interpose/submission/enclose.h"
+#include "interpose/table/counter.h"
 
 /*
  * Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
@@ -209,9 +209,9 @@ static void *resolve_driver(void *handle, const char *name, const void *caller) 
     if (patches_code(caller))
         return driver_own(handle, name, caller);
     note_hook(name);
-    if (bfc_submissions_are_counted && bfc_hook_may_lack(name, 0)) {
+    if (bfc_counter && bfc_hook_may_lack(name, 0)) {
         if (bfc_real_dlsym(bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), name))
-            bfc_submissions_may_hide(name);
+            bfc_counter->hide(name);
         bfc_forget_dl_error();
     }
     return NULL;

@@ -42,7 +42,7 @@ static __thread struct {
     unsigned left; /* calls until the next look at the loaded objects */
 } thread INITIAL_EXEC;
 
-/* ---- looking around ---- */
+/* ---- what keeps us from answering for the runtime ---- */
 
 /*
  * Whether a profiler is injected. The driver reads this variable when it is initialised, and later

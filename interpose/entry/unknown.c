@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 
 /*
  * A wrapper passes on this many words, more than any driver call has, whatever its entry takes.
@@ -33,11 +33,11 @@ static void note_result(CUresult result) {
 
 #define WRAPPER(place)                                                                             \
     static CUresult wrapper_##place(WORDS(DECLARE)) {                                              \
-        bfc_only_stream_bar();                                                                     \
+        BFC_TELL_COUNTER(bar());                                                                   \
         bfc_capture_begin();                                                                       \
         CUresult result = bfc_load_acquire(&places[place])(WORDS(PASS));                           \
         note_result(result);                                                                       \
-        bfc_only_stream_unbar();                                                                   \
+        BFC_TELL_COUNTER(unbar());                                                                 \
         return result;                                                                             \
     }
 WRAPPER(0)
@@ -93,7 +93,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     if (place >= 0)
         return __extension__(void *) wrappers[place];
     /* There is no wrapper left, so this entry may begin a capture unseen from now on. */
-    bfc_only_stream_bar();
+    BFC_TELL_COUNTER(bar());
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);
     return real;

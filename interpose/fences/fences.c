@@ -337,7 +337,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     return result;
 }
 
-/* ---- looking ---- */
+/* ---- polling and waiting ---- */
 
 /* Pins a fence and returns its events; NULL: the fence is not pending, or not recorded. Called
  * under the lock. */
@@ -556,8 +556,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
 
 /* ---- ordering ---- */
 
-/* If the owner's context already waits for this fence or a later one, there is nothing to do: that
- * fence was published as handed out before, and is this one or a later one. */
+/* There is nothing to do if the owner's context already waits for this fence or a later one. Then
+ * `handed_out` need not rise either: `ordered` only takes values that were announced before. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))

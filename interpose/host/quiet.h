@@ -1,4 +1,4 @@
-/* Writes from inside a program that does not know about them, without raising a signal in it. */
+/* Lets the library write files and sockets without raising a signal in the program around it. */
 #ifndef BFC_INTERPOSE_QUIET_H
 #define BFC_INTERPOSE_QUIET_H
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/sizes.h"
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/sharing.h"
@@ -114,6 +115,18 @@ static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribu
     }
 }
 
+/* What the driver maps for a block of its own is whole pages of 2 MiB, which small blocks share, as
+ * was seen on an H100. */
+#define MAPPED_PAGE (2 * MIB)
+
+static uint64_t mapping_start(const struct bfc_pointer *span) {
+    return span->start & ~(MAPPED_PAGE - 1);
+}
+
+static uint64_t mapping_end(const struct bfc_pointer *span) {
+    return (span->start + span->size + MAPPED_PAGE - 1) & ~(MAPPED_PAGE - 1);
+}
+
 /* The driver's answer for SYNC_MEMOPS is that for the region, for which it is off. */
 static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
@@ -123,11 +136,13 @@ static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
         return true;
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         return put_value(data, span->start);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         return put_value(data, span->size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return put_value(data, mapping_start(span));
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return put_value(data, mapping_end(span) - mapping_start(span));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         return put_value(data, OUR_BUFFER_IDS | span->id);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -186,7 +201,7 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
     return CUDA_SUCCESS;
 }
 
-/* ---- setting them ---- */
+/* ---- setting attributes ---- */
 
 CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {

@@ -2,7 +2,7 @@
 #include "interpose/pointers/sync_memops.h"
 
 #include "interpose/pointers/block_attributes.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
 bool bfc_sync_memops_used;
@@ -31,7 +31,7 @@ static bool note_state(const struct bfc_pointer *span, bool on) {
     else if (on || bfc_sync_memops_is_set(span))
         noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
     if (on) /* another device may read and write the block from now on */
-        bfc_only_stream_bar();
+        BFC_TELL_COUNTER(bar());
     if (on && noted)
         bfc_store_relaxed(&bfc_sync_memops_used, true);
     return noted;
@@ -45,8 +45,9 @@ static bool has_pages(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
 }
 
-/* Clears the driver's own attribute, which is off already, only for the driver's answer: it says
- * whether the program may set an attribute now. For pages the driver supports no such call. */
+/* Asks the driver whether the program may set an attribute now. The driver's own attribute is off
+ * already, so that clearing it changes nothing, and its answer is the one that the program gets.
+ * For pages the driver supports no such call, which is no error here. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
     /* All synchronous copies and sets of host memory wait, by NVIDIA's documentation. */

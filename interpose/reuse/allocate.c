@@ -4,7 +4,7 @@
 #include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/free_fence.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 
 static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *why) {
     static unsigned seen;
@@ -70,8 +70,11 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     if (kept)
         *result = bfc_fences_order(arena->fences, driver, arena->context, &order);
     bfc_capture_restore(driver, mode);
-    if (LIKELY(kept && *result == CUDA_SUCCESS))
+    if (LIKELY(kept && *result == CUDA_SUCCESS)) {
+        if (order.events)
+            bfc_events_count_device_wait(&arena->stats);
         return true;
+    }
     bfc_reuse_latch(arena, *result);
     log_fallen_back(arena, *result == CUDA_SUCCESS ? "the device cannot order this block, or there "
                                                      "may be another context"
@@ -166,7 +169,7 @@ void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context)
     bfc_contexts_review(driver);
     bfc_contexts_add(context);
     if (bfc_contexts_are_several())
-        bfc_only_stream_leave();
+        BFC_TELL_COUNTER(leave());
     while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
         if (arena->context != context)
             bfc_reuse_wait_for_handed_out(driver, arena);

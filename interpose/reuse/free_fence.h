@@ -74,6 +74,8 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     CUresult result = bfc_fences_record(arena->fences, driver, contexts, count, fence);
     bfc_capture_restore(driver, mode);
+    if (result == CUDA_SUCCESS)
+        bfc_events_count_fence(&arena->stats);
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);

@@ -50,8 +50,10 @@ static CUresult free_in_order(const struct bfc_driver *driver, struct bfc_arena 
     CUresult result = calls.get_context(stream, &context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!bfc_pool_is_live(arena->pool, pointer))
+    if (!bfc_pool_is_live(arena->pool, pointer)) {
+        bfc_pool_count_invalid_free(arena->pool, pointer);
         return CUDA_ERROR_INVALID_VALUE;
+    }
     context = bfc_green_owner(driver, context);
     bfc_reuse_context_made(driver, context);
     result = bfc_stream_frees_free(driver, arena, pointer, &calls, stream, context);

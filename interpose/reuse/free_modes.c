@@ -9,12 +9,10 @@
 #include "interpose/context/contexts.h"
 #include "interpose/driver/current.h"
 #include "interpose/reuse/allocate.h"
-#include "interpose/reuse/check_streams.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
-#include "interpose/submission/only_stream.h"
-#include "interpose/submission/submission.h"
+#include "interpose/table/counter.h"
 
 /* ---- waiting on the host ---- */
 
@@ -65,19 +63,42 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits for all work of the arena's context, unless none was submitted since the last such wait.
- * `is_current`: the context is known to be the current one. */
-static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                     bool is_current) {
+/* Waits where submissions are counted, unless none was made since the last such wait. */
+static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
+                                              struct bfc_arena *arena) {
     uint64_t submissions = 0;
-    bool known = bfc_submissions_count(&submissions);
+    bool known = bfc_counter->count(&submissions);
     if (known && submissions == bfc_load_acquire(&arena->waited_for))
         return CUDA_SUCCESS;
-    CUresult result = is_current ? synchronize_current(driver, arena)
-                                 : synchronize_context(driver, arena, arena->context);
+    CUresult result = synchronize_context(driver, arena, arena->context);
     if (known && result == CUDA_SUCCESS)
         bfc_store_release(&arena->waited_for, submissions);
     return result;
+}
+
+/* Waits for all work of the arena's context. `is_current`: the context is known to be current. */
+static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     bool is_current) {
+    if (UNLIKELY(bfc_counter))
+        return wait_for_submissions(driver, arena);
+    return is_current ? synchronize_current(driver, arena)
+                      : synchronize_context(driver, arena, arena->context);
+}
+
+/* Waits as wait_for_work does; but if the pool has a surplus, the wait is the driver's free of an
+ * idle region. Host memory is left alone, since its free is not documented to wait. */
+static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           bool is_current) {
+    if (bfc_arena_is_host(arena) || !bfc_pool_release_surplus(arena->pool))
+        return wait_for_work(driver, arena, is_current);
+    bfc_events_count_wait(&arena->stats);
+    return CUDA_SUCCESS;
+}
+
+static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        struct bfc_glimpse seen, bool is_current) {
+    return UNLIKELY(seen.surplus) ? wait_with_surplus(driver, arena, is_current)
+                                  : wait_for_work(driver, arena, is_current);
 }
 
 /* ---- freeing ---- */
@@ -100,7 +121,7 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
 static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence complete = bfc_fences_poll(arena->fences, driver);
     bfc_pool_complete(arena->pool, complete);
-    bfc_only_stream_completed(arena->sequence, complete);
+    BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
 
 /* Records a fence in the contexts, and takes the block back under the fence. BFC_NO_FENCE: none
@@ -182,10 +203,14 @@ static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
 }
 
 /* Answers the free of a pointer that is no live block; after the driver's exit, with its error. */
-static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver) {
+static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        CUdeviceptr pointer) {
     CUcontext context;
     CUresult result = driver->cuCtxGetCurrent(&context);
-    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    bfc_pool_count_invalid_free(arena->pool, pointer);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -194,17 +219,22 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
      * under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
-        return refuse_pointer(driver);
+        return refuse_pointer(driver, arena, pointer);
     if (UNLIKELY(!arena->fences))
         return free_without_fences(driver, arena, pointer, seen);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
-    CUresult result = wait_for_work(driver, arena, false);
+    CUresult result = wait_before_free(driver, arena, seen, false);
     bfc_capture_leave_wait(waits);
     if (UNLIKELY(result != CUDA_SUCCESS))
         return result;
     return free_waited_for(driver, arena, pointer, seen);
+}
+
+CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               CUdeviceptr pointer, bfc_fence *fence) {
+    return free_fenced(driver, arena, pointer, &arena->context, 1, fence);
 }
 
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -215,56 +245,12 @@ CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_a
     return free_fenced(driver, arena, pointer, contexts, count, &fence);
 }
 
-/*
- * Whether the next owner's work runs after the last owner's on the device without a fence, since
- * all work goes to one stream. Pages are excluded, because unmapping them does not wait for work.
- */
-static NOINLINE bool is_ordered_by_stream(const struct bfc_driver *driver,
-                                          const struct bfc_arena *arena) {
-    return !arena->has_pages && !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
-           !bfc_contexts_are_several() && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
-           bfc_only_stream_orders();
-}
-
-/* The last fence of the calling thread. Until something is submitted, it covers all work. */
-static __thread struct {
-    uint64_t arena; /* the arena's sequence */
-    uint64_t submissions;
-    bfc_fence fence;
-} last_fence INITIAL_EXEC;
-
-/* Frees where submissions are counted: frees in a burst share a fence. */
-static NOINLINE CUresult free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                      CUdeviceptr pointer) {
-    uint64_t submissions;
-    if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
-        bfc_check_streams(driver, arena);
-        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
-    }
-    bool known = bfc_submissions_count(&submissions);
-    if (known && last_fence.arena == arena->sequence && last_fence.submissions == submissions)
-        return bfc_reuse_take_back(arena, pointer, last_fence.fence);
-    bfc_fence fence;
-    CUresult result = free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
-    if (fence == BFC_NO_FENCE)
-        return result;
-    if (known) {
-        last_fence.arena = arena->sequence;
-        last_fence.submissions = submissions;
-        last_fence.fence = fence;
-    }
-    uint64_t trial = bfc_only_stream_try();
-    if (trial)
-        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
-    return result;
-}
-
 static inline CUresult free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
     if (bfc_peers_known())
         return bfc_reuse_free_with_fence(driver, arena, pointer);
-    if (UNLIKELY(bfc_submissions_are_counted))
-        return free_counted(driver, arena, pointer);
+    if (UNLIKELY(bfc_counter))
+        return bfc_counter->free(driver, arena, pointer);
     bfc_fence fence;
     return free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
 }
@@ -327,7 +313,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
-    CUresult result = wait_for_work(driver, arena, true);
+    CUresult result = wait_before_free(driver, arena, seen, true);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);

@@ -37,6 +37,11 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
+/* Records a fence over the arena's context alone, and frees the block under it. *fence becomes
+ * BFC_NO_FENCE if none could be recorded. */
+CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               CUdeviceptr pointer, bfc_fence *fence);
+
 /* Frees a pooled block in the order of a stream (cuMemFreeAsync): the block is ready once the
  * stream's work so far is complete, whatever other work is under way. On an error the block stays
  * the program's. */

@@ -103,8 +103,10 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
  */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
-    if (!bfc_pool_is_live(arena->pool, pointer))
+    if (!bfc_pool_is_live(arena->pool, pointer)) {
+        bfc_pool_count_invalid_free(arena->pool, pointer);
         return CUDA_ERROR_INVALID_VALUE;
+    }
     CUresult result = bfc_reuse_latch(arena, bfc_upstream_wait_as_free(driver, arena));
     bool waited = result == CUDA_SUCCESS;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)

@@ -37,6 +37,7 @@ struct bfc_place {
     CUdevice device; /* for BFC_PLACE_DEVICE */
     CUstream stream; /* for BFC_PLACE_STREAM */
     bool per_thread; /* for BFC_PLACE_STREAM: the default stream is the thread's own */
+    bool overlaps;   /* the call's work may begin before that before it in the stream has ended */
 };
 /* BFC_HERE is the current context's device, or any device if there is no such context. BFC_ON is a
  * device by its ordinal, BFC_IN the device of a stream, and BFC_ANYWHERE any device. */

@@ -5,13 +5,13 @@
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
 #include "interpose/reuse/allocate.h"
-#include "interpose/submission/only_stream.h"
+#include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
 /* The region is not held: while the shared block is live, the region is not given back anyway. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer) {
-    bfc_only_stream_bar();
+    BFC_TELL_COUNTER(bar());
     bfc_pool_share_region(arena->pool, pointer, false);
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
@@ -20,7 +20,7 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
  * so none is handed out after the wait. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
-    bfc_only_stream_leave();
+    BFC_TELL_COUNTER(leave());
     struct bfc_arena *arena = result == CUDA_SUCCESS ? bfc_arena_of_context(owner, 0) : NULL;
     if (arena)
         result = bfc_reuse_wait_for_handed_out(driver, arena);

@@ -141,6 +141,14 @@ static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) 
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }
 
+/* Count an event that was recorded for a free, and a wait on the device for such an event. */
+static inline void bfc_events_count_fence(const struct bfc_stats_sink *sink) {
+    bfc_events_count(sink->section, offsetof(struct bfc_lane, fences));
+}
+static inline void bfc_events_count_device_wait(const struct bfc_stats_sink *sink) {
+    bfc_events_count(sink->section, offsetof(struct bfc_lane, device_waits));
+}
+
 /* Adds an event that is no allocation or free. `sink` may be NULL if it is of no one pool. */
 void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
                              uint64_t address, uint64_t bytes);

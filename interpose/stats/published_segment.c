@@ -95,7 +95,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
              (int)sizeof header->complaints - 1, process->complaints);
 }
 
-/* ---- making it ---- */
+/* ---- making the segment ---- */
 
 /* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
  */
@@ -156,6 +156,7 @@ static void adopt_counts(struct bfc_segment_header *published) {
            sizeof published->forwarded_frees);
     memcpy(published->bypassed_calls, unpublished.bypassed_calls, sizeof published->bypassed_calls);
     memcpy(published->bypassed_bytes, unpublished.bypassed_bytes, sizeof published->bypassed_bytes);
+    published->gate = unpublished.gate;
 }
 
 void bfc_segment_open(const struct bfc_process *process) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/atomic.h"
+#include "interpose/table/counter.h"
 
 /* The core's own row. It has no functions: it makes sure that the section of features, whose ends
  * the linker names, exists in a library that is built without features. */
@@ -11,6 +12,10 @@ static const struct bfc_feature core;
 BFC_REGISTER_FEATURE(core);
 
 __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
+
+const struct bfc_counter *bfc_counter;
+__thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
+CUstream bfc_only_stream = BFC_STREAMS_MANY;
 
 /* Two threads may make the process's state at once: they give each feature the same slot. */
 void bfc_features_begin(void) {

@@ -52,6 +52,8 @@ struct bfc_feature {
 
     /* ---- the process ---- */
 
+    /* The driver was found, and no hook is given out yet; two threads may make this call. */
+    void (*driver_found)(const struct bfc_driver *driver);
     /* The process has published its segment, which happens once. */
     void (*segment_opened)(const struct bfc_process *process, struct bfc_segment_header *published);
     /* A reader has put a request into the segment. The helper thread makes this call. */

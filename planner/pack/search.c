@@ -119,8 +119,8 @@ void search_destroy(struct search *s) {
     free(s);
 }
 
-/* Keeps the blame that earlier runs counted if the number of sections is the same; otherwise all
- * counts become 0. False: no host memory. */
+/* Keeps the counts of search_blame from earlier runs if the number of sections is the same;
+ * otherwise all become 0. False: no host memory. */
 static bool make_blame(struct search *s, uint32_t sections) {
     if (s->blame && s->blamed == sections)
         return true;

@@ -9,15 +9,17 @@
 #include "planner/common/random.h"
 
 #define SEARCHES_PER_ROUND 40 /* deep searches with one node limit, two for each order */
-#define STEP_OFTEN 3          /* `stepwise`: 1 of STEP_OFTEN searches aims at a step to the goal */
-#define STEP_SELDOM 10        /* otherwise 1 of STEP_SELDOM searches aims at such a step */
-#define FIRST_RESTARTS 4      /* the first improvements of a part are restarts, not searches */
+/* Most searches try to reach the goal at once. One of STEP_OFTEN (with `stepwise`) or of
+ * STEP_SELDOM (without) tries to come only a quarter of the way from the best peak to the goal. */
+#define STEP_OFTEN 3
+#define STEP_SELDOM 10
+#define FIRST_RESTARTS 4   /* the first improvements of a part are restarts, not searches */
 #define RESTART_EVERY 10   /* after FIRST_RESTARTS, 1 of RESTART_EVERY improvements is a restart */
 #define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
 #define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
 #define SHORT_SEARCHES 12  /* short searches in one improvement */
 #define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
-#define FARTHEST 0.7          /* share of the short searches with the focus that came farthest */
+#define FARTHEST 0.7          /* share of the short searches whose focus is the best so far */
 #define LEARNING 0.7          /* share of the short searches that use blame (ranks_learn) */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
@@ -81,7 +83,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
     if (stop && bfc_load_relaxed(stop) /* only a hint */)
-        return result; /* set while the ranks were sorted */
+        return result; /* the search was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)

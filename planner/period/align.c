@@ -137,7 +137,7 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
 
 /* Counts for one of the loop's tokens. */
 struct tally {
-    uint32_t hits;      /* how often it came */
+    uint32_t hits;      /* how often the token came */
     uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
     uint32_t followed;  /* how often the candidate came next */
     uint64_t candidate; /* a token that came next where the loop has another one */

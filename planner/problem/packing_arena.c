@@ -17,7 +17,7 @@ struct builder {
     struct classes classes;
     struct plan_error *error;
     struct keyed *order; /* rows by space, item and class */
-    uint32_t *pieces;    /* by space: how many so far */
+    uint32_t *pieces;    /* by space: how many pieces were made so far */
     struct staircase staircase;
 };
 

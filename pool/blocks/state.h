@@ -32,7 +32,7 @@ enum rung {
     RUNG_RELEASE_LARGE, /* pytorch: one idle region that is large enough, or several large ones */
     RUNG_WAIT_ALL,      /* wait for all fences */
     RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
-    RUNG_RELEASE_ALL,   /* the same, whether or not it can help */
+    RUNG_RELEASE_ALL,   /* give all idle regions back, even if that cannot help, then grow */
 };
 
 #define RUNGS_MOST 5
@@ -45,12 +45,13 @@ struct rules {
                             0, or a large region is wholly free (whole.h) */
     bool rounds;         /* requests are rounded to more than whole granules and BFC_LARGE */
     bool cuts_all;       /* every larger block is split */
-    bool ages;           /* regions note when they became idle */
-    uint64_t small_most; /* blocks of at most this many bytes have regions of their own; 0: none
-                            have, or `exact` is set and the policy decides */
-    bool mixes;          /* a request may take a block of the other zone before the pool grows */
-    uint64_t watched;    /* remake_before checks this many more allocations; 0 with `exact` */
-    bool prepares;       /* `rounds` is set, or `watched` is not 0 */
+    bool returns_surplus; /* idle regions go back at frees that wait (surplus.c) */
+    bool ages;            /* regions note when they became idle */
+    uint64_t small_most;  /* blocks of at most this many bytes have regions of their own; 0: none
+                             have, or `exact` is set and the policy decides */
+    bool mixes;           /* a request may take a block of the other zone before the pool grows */
+    uint64_t watched;     /* remake_before checks this many more allocations; 0 with `exact` */
+    bool prepares;        /* `rounds` is set, or `watched` is not 0 */
     uint64_t whole_above; /* regions of more than this many granules are kept whole (whole.h) */
     uint64_t plain_most;  /* granules of the largest request that the hot path serves. 0 unless
                              cuts_all is the only rule above that is set, and no region is set
@@ -140,8 +141,10 @@ struct bfc_pool {
     uint64_t overflow_wanted; /* bytes: the most that blocks outside planned regions took */
     bool gather_overflow;     /* the next region has overflow_wanted bytes */
     bool preallocated;
-    bool wanted_elsewhere;  /* others have asked for memory back, so large regions are kept whole
-                               whatever growing costs */
+    bool wanted_elsewhere; /* others have asked for memory back, so large regions are kept whole
+                              whatever growing costs */
+    bool has_surplus;      /* atomic: idle regions should go back (surplus.c) */
+    uint64_t surplus_releases;
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
     struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with

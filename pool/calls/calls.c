@@ -158,6 +158,12 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
     return BFC_INVALID_POINTER;
 }
 
+void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
+    pool_enter(pool);
+    refuse_free(pool, start);
+    pool_leave(pool);
+}
+
 /* Takes the live block that starts at `start` out of the map, and returns it; 0: there is none.
  * `seen` is the result of bfc_pool_glimpse, or nothing_seen where the caller has not called it; the
  * compiler then drops the code that uses `seen`. */
@@ -219,6 +225,7 @@ struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
     if (UNLIKELY(start & BLOCK_TAG_MASK)) /* could equal the tag of a free block */
         return seen;
+    seen.surplus = bfc_load_relaxed(&pool->has_surplus);
     seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);
     return LIKELY(seen.block) ? seen : look_under_lock(pool, start);
 }

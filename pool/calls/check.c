@@ -94,7 +94,7 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
-    uint64_t left; /* how many blocks should follow */
+    uint64_t left; /* how many blocks the walk should still meet */
 };
 
 static bool walk_treap(struct walk *w, block_index b) {

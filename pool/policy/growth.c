@@ -2,9 +2,9 @@
  * Computes how large the next region is, from the policy and BFC_GROWTH.
  *
  * With policy bfc and growth `double`, the step doubles with each region up to RAMP_TOP, and then
- * stays a small part of what is reserved, so that little is reserved in vain (figures in
- * docs/notes/pool-experiments.md). A request above the step gets a region of its own size, because
- * a larger region might take what a later large request needs.
+ * stays a small part of what is reserved, so that little is reserved in vain. A request above the
+ * step gets a region of its own size, because a larger region might take what a later large request
+ * needs.
  */
 #include "pool/policy/growth.h"
 

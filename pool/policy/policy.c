@@ -1,6 +1,7 @@
 /* The three policies: rounding, zones, fitting, splitting, and the order of their last resorts. */
 #include "pool/policy/policy.h"
 
+#include "base/atomic.h"
 #include "base/numbers.h"
 #include "pool/blocks/whole.h"
 
@@ -46,6 +47,8 @@ void policy_make(struct bfc_pool *pool) {
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
         .whole_above = whole_above(config),
+        .returns_surplus =
+            bfc && config->growth != BFC_GROWTH_PREALLOCATE && config->gc_threshold == UINT64_MAX,
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
     policy_set_plain(pool);
@@ -69,6 +72,20 @@ void policy_part_small(struct bfc_pool *pool, uint64_t most) {
 void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
     pool->rules.watched = pool->rules.exact ? 0 : allocations;
     policy_set_plain(pool);
+}
+
+/* ---- surplus ---- */
+
+/* What may be reserved beyond the most that was in use: a part of that, and so much in addition
+ * that small pools are left alone. */
+enum { PART_ALLOWED = 10 };
+#define ALLOWANCE (32 * MIB)
+
+void policy_note_surplus(struct bfc_pool *pool) {
+    uint64_t most = pool->stats->peak_in_use;
+    bool has = pool->rules.returns_surplus &&
+               pool->stats->reserved > most + most / PART_ALLOWED + ALLOWANCE;
+    bfc_store_relaxed(&pool->has_surplus, has);
 }
 
 /* ---- sizes ---- */

@@ -15,6 +15,10 @@
 
 void policy_make(struct bfc_pool *pool);
 
+/* Notes whether more is reserved than what the program has had in use suggests (surplus.c); to be
+ * called when the pool has grown. */
+void policy_note_surplus(struct bfc_pool *pool);
+
 /* Updates the rules that depend on whether regions are set apart, small blocks have regions of
  * their own, or allocations are watched. */
 void policy_set_plain(struct bfc_pool *pool);

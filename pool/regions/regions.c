@@ -313,6 +313,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
                                   .overflow = !growth->planned && has_planned(pool)};
     enum block_zone zone = policy_zone(pool, growth->size);
     enum bfc_status status = add_region(pool, &region, zone, BFC_NO_FENCE);
+    policy_note_surplus(pool);
     if (status == BFC_OK)
         return BFC_OK;
     int error;

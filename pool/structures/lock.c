@@ -7,7 +7,7 @@
 #include "pool/structures/pause.h"
 
 /* Passing the lock to another core is expensive because the pool's records move to that core's
- * cache. The numbers were chosen by measurement (docs/notes/pool-experiments.md). */
+ * cache. The numbers were chosen by measurement. */
 #define MOST_PAUSES 256 /* between two tries; all pauses before the first nap take some 10 us */
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000

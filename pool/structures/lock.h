@@ -4,7 +4,7 @@
  * The lock is held for some tens of nanoseconds. So a thread that finds it taken backs off, longer
  * each time, and after some ten microseconds sleeps for a fixed time instead of until it is woken.
  * Unlocking need not check for sleeping threads, and a thread that allocates in a tight loop keeps
- * the lock and the records in its cache for several calls (docs/notes/pool-experiments.md). The
+ * the lock and the records in its cache for several calls. The
  * lock is not fair, and a thread's crash while holding it is not detected.
  */
 #ifndef BFC_POOL_LOCK_H

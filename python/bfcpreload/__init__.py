@@ -21,16 +21,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
-from bfcpreload.installed import library, tool
+from bfcpreload.installed import Error, library, tool
 
 __all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "dump_snapshot", "is_loaded", "library",
            "record", "snapshot", "stats", "tag", "tool", "trim", "who"]
 
 PathLike = Union[str, "os.PathLike[str]"]
-
-
-class Error(RuntimeError):
-    """The library is not loaded, there is no such job, or bfcstat said no; the text says which."""
 
 
 # ---- this process: interpose/api/bfcpreload.h ----
@@ -75,7 +71,7 @@ def _bfcstat() -> str:
     found = os.environ.get("BFCSTAT") or shutil.which("bfcstat")
     try:
         return found or tool("bfcstat")
-    except FileNotFoundError:
+    except Error:
         raise Error("bfcstat is not on PATH: install bfcpreload, or set BFCSTAT to its path") from None
 
 
@@ -84,9 +80,19 @@ def _environment() -> Dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
+@contextmanager
+def _starting() -> Iterator[None]:
+    """What BFCSTAT names may be no program."""
+    try:
+        yield
+    except OSError as error:
+        raise Error(f"bfcstat cannot be run: {error}") from None
+
+
 def _ask(*arguments: str) -> str:
-    run = subprocess.run([_bfcstat(), *arguments], env=_environment(), stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, check=False)
+    with _starting():
+        run = subprocess.run([_bfcstat(), *arguments], env=_environment(), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, check=False)
     if run.returncode:
         raise Error(run.stderr.strip() or f"bfcstat: exit status {run.returncode}")
     return run.stdout
@@ -113,6 +119,12 @@ def _table(caption: str, head: List[str], rows: List[List[str]], words: int) -> 
                                 for style, cell in zip(styles, cells)) + "</tr>"
     return (f"<table><caption style='text-align:left'>{html.escape(caption)}</caption>" + line("th", head) +
             "".join(line("td", row) for row in rows) + "</table>")
+
+
+def _text_table(head: List[str], rows: List[List[str]]) -> str:
+    """Columns of figures, and last one of words."""
+    wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
+    return "\n".join("  ".join([*(cell.rjust(width) for cell, width in zip(row, wide)), row[-1]]) for row in [head, *rows])
 
 
 # ---- statistics ----
@@ -308,7 +320,7 @@ class Holder:
     frames: Tuple[Frame, ...] = ()  # innermost first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Who:
     """Who holds the memory: the answer of who()."""
 
@@ -322,19 +334,28 @@ class Who:
     tags: List[Holder]
     seconds: Optional[float] = None  # between two moments
 
-    def _repr_html_(self) -> str:
-        amount = f"change in {self.seconds:.4g} s" if self.seconds else "in use"
-        caption = (f"Process {self.pid}: {_size(self.in_use)} {amount}; by the samples {_size(self.bytes)} "
-                   f"± {_size(self.bytes_error)} (BFC_STACKS={self.stacks})")
+    def _amount(self) -> str:
+        return f"change in {self.seconds:.4g} s" if self.seconds else "in use"
 
-        def table(caption: str, where: str, holders: List[Tuple[Holder, str]]) -> str:
-            return _table(caption, [amount, "±", "blocks", where],
-                          [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"]
-                           for h, name in holders], words=3)
-        libraries = [(h, os.path.basename(h.library)) for h in self.libraries]
+    def _caption(self) -> str:
+        return (f"Process {self.pid}: {_size(self.in_use)} {self._amount()}; by the samples {_size(self.bytes)} "
+                f"± {_size(self.bytes_error)} (BFC_STACKS={self.stacks})")
+
+    def _tables(self) -> Iterator[Tuple[str, List[str], List[List[str]]]]:
+        """Caption, head and rows of the libraries and of the largest sites."""
+        def rows(holders: List[Tuple[Holder, str]]) -> List[List[str]]:
+            return [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"] for h, name in holders]
+        head = [self._amount(), "±", "blocks"]
         sites = [(h, " ← ".join(str(frame) for frame in h.frames)) for h in self.sites if h.bytes]
         more = f" (the largest 20 of {len(sites)})" if len(sites) > 20 else ""
-        return table(caption, "library", libraries) + table("By call stack" + more, "where", sites[:20])
+        yield self._caption(), [*head, "library"], rows([(h, os.path.basename(h.library)) for h in self.libraries])
+        yield "By call stack" + more, [*head, "where"], rows(sites[:20])
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{caption}\n{_text_table(head, rows)}" for caption, head, rows in self._tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(_table(caption, head, rows, words=3) for caption, head, rows in self._tables())
 
 
 def _holder(answer: Dict[str, Any]) -> Holder:
@@ -405,8 +426,9 @@ def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) ->
     command = [_bfcstat(), "record", "-o", os.fspath(path), f"--interval={interval}",
                str(os.getpid() if pid is None else pid)]
     before = _state_of(path)
-    recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with _starting():
+        recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         _await_recording(recorder, path, before)
         if not recorder.poll():

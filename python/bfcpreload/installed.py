@@ -5,6 +5,12 @@ import sysconfig
 from typing import Iterator
 
 
+class Error(RuntimeError):
+    """The library is not loaded, there is no such job, or bfcstat said no; the text says which."""
+
+    __module__ = "bfcpreload"
+
+
 def _places(folder: str) -> Iterator[str]:
     """Where pip puts files of this package: the environment's prefix, or the user's."""
     default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # from Python 3.10 on
@@ -17,7 +23,7 @@ def _find(folder: str, name: str) -> str:
         path = os.path.join(place, name)
         if os.path.exists(path):
             return path
-    raise FileNotFoundError(f"{name} was not installed with this package")
+    raise Error(f"{name} was not installed with this package")
 
 
 def library() -> str:

@@ -76,6 +76,32 @@ static bool chosen(const char *name, const char *first, const char *second) {
     return false;
 }
 
+// As CUDA_VISIBLE_DEVICES chooses and orders them: numbers up to the first that is none of a
+// device. A device that is named twice leaves none.
+static void choose_visible(void) {
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    bool taken[SIM_MAX_DEVICES] = {false};
+    sim_options.installed = sim_options.devices;
+    for (int i = 0; i < sim_options.installed; i++) {
+        sim_options.place[i] = i;
+    }
+    for (sim_options.devices = list == NULL ? sim_options.installed : 0; list != NULL;) {
+        char *end = NULL;
+        long place = strtol(list, &end, 10);
+        if (end == list || (*end != ',' && *end != '\0') || place < 0 ||
+            place >= sim_options.installed) {
+            return;
+        }
+        if (taken[place]) {
+            sim_options.devices = 0;
+            return;
+        }
+        taken[place] = true;
+        sim_options.place[sim_options.devices++] = (int)place;
+        list = *end == ',' ? end + 1 : NULL;
+    }
+}
+
 void sim_options_read(void) {
     static bool done;
     unsigned long long value = 0;
@@ -86,6 +112,7 @@ void sim_options_read(void) {
     if (number("SIM_DEVICES", 0, SIM_MAX_DEVICES, false, &value)) {
         sim_options.devices = (int)value;
     }
+    choose_visible();
     if (number("SIM_MEMORY", 4 << 20, 1ULL << 42, true, &value)) {
         sim_options.memory = (size_t)value;
     }

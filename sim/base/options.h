@@ -2,14 +2,18 @@
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
 
+#include "sim/base/limits.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct sim_options {
-    int devices;
-    size_t memory; // bytes of each device
-    uint64_t seed; // 0: work is not delayed
+    int devices;                // that the process sees
+    int installed;              // that the machine has
+    int place[SIM_MAX_DEVICES]; // of each that it sees, its number in the machine
+    size_t memory;              // bytes of each device
+    uint64_t seed;              // 0: work is not delayed
     unsigned delay_us;
     unsigned step; // 0: streams have threads; else the longest a piece waits, in calls
     const char *stats;

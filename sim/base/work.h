@@ -37,6 +37,7 @@ struct sim_work {
     struct sim_marks waits;
     uint64_t number;
     struct CUctx_st *context;
+    bool overlaps; // it may begin with the kernel before it in its stream, and end before that
 };
 
 #endif

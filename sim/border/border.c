@@ -10,6 +10,7 @@
 #include "sim/base/options.h"
 #include "sim/base/refuse.h"
 #include "sim/border/stats.h"
+#include "sim/border/tool.h"
 #include "sim/device/contexts.h"
 #include "sim/device/devices.h"
 #include "sim/device/share.h"
@@ -103,6 +104,7 @@ static unsigned cost_of(const struct sim_call *call, size_t bytes) {
 }
 
 CUresult sim_enter(struct sim_call *call, unsigned needs, size_t bytes) {
+    sim_tool_tell(call->name);
     sim_lock_take();
     sim_options_read();
     sim_stats_introduce(call);

@@ -6,6 +6,7 @@
 
 struct sim_device {
     CUdevice ordinal;
+    int place;        // its number in the machine, of which the process may see a part
     uintptr_t base;   // of the window of addresses that programs see; never accessible to the host
     char *shadow;     // where the bytes really are
     size_t pages;     // in the window

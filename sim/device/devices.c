@@ -21,6 +21,14 @@ static const uintptr_t LOW_ADDRESS = (uintptr_t)1 << 31;
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 
+struct sim_device *sim_device_in(int place) {
+    int i = 0;
+    while (i < sim_options.devices && sim_options.place[i] != place) {
+        i++;
+    }
+    return sim_device_of(i);
+}
+
 struct sim_device *sim_device_of(CUdevice ordinal) {
     return ordinal >= 0 && ordinal < sim_options.devices ? &sim_devices[ordinal] : NULL;
 }
@@ -98,6 +106,7 @@ CUresult sim_devices_open(void) {
     for (int i = 0; i < sim_options.devices; i++) {
         struct sim_device *device = &sim_devices[i];
         device->ordinal = i;
+        device->place = sim_options.place[i];
         device->primary.primary = true;
         device->primary.device = device;
         device->primary.version = 3020;

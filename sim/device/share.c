@@ -52,9 +52,10 @@ static uint64_t hash_of(const char *text) {
 
 static uint64_t number; // of the file that is shared; 0: none is
 
-void sim_share_uuid(int ordinal, unsigned char *uuid) {
+void sim_share_uuid(int place, unsigned char *uuid) {
     memcpy(uuid, "simulated-gpu-0", 16);
-    uuid[14] = (unsigned char)('0' + ordinal);
+    uuid[14] = (unsigned char)('0' + place);
+    uuid[0] ^= (unsigned char)place; // the first digits alone tell real devices apart
     for (size_t i = 0; i < sizeof number; i++) {
         uuid[i] ^= (unsigned char)(number >> 8 * i);
     }
@@ -91,7 +92,7 @@ static size_t used_by_others(int device) {
 }
 
 size_t sim_share_others(const struct sim_device *device) {
-    return own == NULL ? 0 : used_by_others(device->ordinal);
+    return own == NULL ? 0 : used_by_others(device->place);
 }
 
 bool sim_share_take(const struct sim_device *device, size_t pages) {
@@ -99,11 +100,11 @@ bool sim_share_take(const struct sim_device *device, size_t pages) {
         return true;
     }
     flock(file, LOCK_EX);
-    size_t others = used_by_others(device->ordinal);
+    size_t others = used_by_others(device->place);
     bool fits =
         others + device->used <= device->limit && pages <= device->limit - device->used - others;
     if (fits) {
-        own->pages[device->ordinal] = device->used + pages;
+        own->pages[device->place] = device->used + pages;
     }
     flock(file, LOCK_UN);
     return fits;
@@ -111,6 +112,6 @@ bool sim_share_take(const struct sim_device *device, size_t pages) {
 
 void sim_share_give(const struct sim_device *device, size_t pages) {
     if (own != NULL) {
-        own->pages[device->ordinal] = device->used - pages;
+        own->pages[device->place] = device->used - pages;
     }
 }

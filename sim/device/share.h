@@ -9,7 +9,7 @@
 struct sim_device;
 
 // A device's UUID, 16 bytes: the same in all processes that share it, and in no others.
-void sim_share_uuid(int ordinal, unsigned char *uuid);
+void sim_share_uuid(int place, unsigned char *uuid);
 
 // `take` says whether that many pages more are there, and notes them; `give` comes before they are
 // given back.

@@ -24,8 +24,8 @@ static atomic_int users; // nvmlInit less nvmlShutdown
 static void open_devices(void) {
     sim_options_read();
     sim_share_open(sim_options.share);
-    for (int i = 0; i < sim_options.devices; i++) {
-        devices[i].device.ordinal = i;
+    for (int i = 0; i < sim_options.installed; i++) {
+        devices[i].device.place = i;
     }
 }
 
@@ -117,7 +117,7 @@ static nvmlReturn_t handle_of(nvmlDevice_t *out, long index) {
     if (out == NULL) {
         return NVML_ERROR_INVALID_ARGUMENT;
     }
-    if (index < 0 || index >= sim_options.devices) {
+    if (index < 0 || index >= sim_options.installed) {
         return NVML_ERROR_NOT_FOUND;
     }
     *out = &devices[index];
@@ -133,7 +133,7 @@ static nvmlReturn_t handle_of_bus(nvmlDevice_t *out, const char *text) {
 }
 
 static bool known(const struct nvml_device *device) {
-    return device >= devices && device < devices + sim_options.devices;
+    return device >= devices && device < devices + sim_options.installed;
 }
 
 enum { UUID_TEXT = 41 };
@@ -141,7 +141,7 @@ enum { UUID_TEXT = 41 };
 // As cuDeviceGetUuid tells it.
 static void write_uuid(const struct nvml_device *device, char text[UUID_TEXT]) {
     unsigned char b[16];
-    sim_share_uuid(device->device.ordinal, b);
+    sim_share_uuid(device->device.place, b);
     snprintf(text, UUID_TEXT,
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
              b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
@@ -153,7 +153,7 @@ static nvmlReturn_t handle_of_uuid(nvmlDevice_t *out, const char *wanted) {
     if (wanted == NULL) {
         return NVML_ERROR_INVALID_ARGUMENT;
     }
-    for (int i = 0; i < sim_options.devices; i++) {
+    for (int i = 0; i < sim_options.installed; i++) {
         write_uuid(&devices[i], text);
         if (strcmp(text, wanted) == 0) {
             return handle_of(out, i);
@@ -162,7 +162,7 @@ static nvmlReturn_t handle_of_uuid(nvmlDevice_t *out, const char *wanted) {
     return NVML_ERROR_NOT_FOUND;
 }
 
-NVML_BOTH(nvmlDeviceGetCount, (unsigned *count), put_number(count, sim_options.devices))
+NVML_BOTH(nvmlDeviceGetCount, (unsigned *count), put_number(count, sim_options.installed))
 NVML_BOTH(nvmlDeviceGetHandleByIndex, (unsigned index, nvmlDevice_t *device),
           handle_of(device, index))
 NVML_BOTH(nvmlDeviceGetHandleByPciBusId, (const char *text, nvmlDevice_t *device),
@@ -187,7 +187,7 @@ static nvmlReturn_t put_pci(nvmlPciInfo_t *out, const struct nvml_device *device
         return NVML_ERROR_INVALID_ARGUMENT;
     }
     memset(out, 0, sizeof *out);
-    out->bus = (unsigned)device->device.ordinal + 1;
+    out->bus = (unsigned)device->device.place + 1;
     snprintf(out->legacy, sizeof out->legacy, "0000:%02X:00.0", out->bus);
     snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", out->bus);
     return NVML_SUCCESS;
@@ -234,9 +234,9 @@ NVML_DEVICE(nvmlDeviceGetName, (nvmlDevice_t device, char *out, unsigned size),
 NVML_DEVICE(nvmlDeviceGetUUID, (nvmlDevice_t device, char *out, unsigned size),
             put_uuid(out, size, device))
 NVML_DEVICE(nvmlDeviceGetIndex, (nvmlDevice_t device, unsigned *index),
-            put_number(index, device->device.ordinal))
+            put_number(index, device->device.place))
 NVML_DEVICE(nvmlDeviceGetMinorNumber, (nvmlDevice_t device, unsigned *number),
-            put_number(number, device->device.ordinal))
+            put_number(number, device->device.place))
 NVML_DEVICE(nvmlDeviceGetPciInfo_v3, (nvmlDevice_t device, nvmlPciInfo_t *out),
             put_pci(out, device))
 NVML_DEVICE(nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t *out),

@@ -26,6 +26,8 @@ struct CUstream_st {
     struct sim_capture *capture; // that it takes part in
     struct sim_nodes tips;       // of the graph: what its next node depends on
     struct CUgreenCtx_st *green;
+    struct CUstream_st
+        *beside; // has the work that overlaps with this stream's; ends with the context
 };
 
 struct CUstream_st *sim_stream_new(struct CUctx_st *context, enum sim_stream_kind kind,

@@ -2,10 +2,11 @@
 //
 // A piece of work begins when the one before it in its stream is done and its marks are complete;
 // with SIM_SEED a pause drawn from the seed, the stream and the number comes first. The legacy
-// default stream waits for, and is waited for by, all blocking streams of its context. With
-// SIM_STEP there are no threads, and step.c says who does the work. A destroyed stream finishes its
-// work before it goes. Work is O(1) to submit apart from the legacy stream's (O(streams)). Guarded
-// by the lock, except while a piece of work runs.
+// default stream waits for, and is waited for by, all blocking streams of its context. A kernel of
+// a programmatic dependent launch runs beside the kernel before it, as if that let it begin at
+// once. With SIM_STEP there are no threads, and step.c says who does the work. A destroyed stream
+// finishes its work before it goes. Work is O(1) to submit apart from the legacy stream's
+// (O(streams)). Guarded by the lock, except while a piece of work runs.
 #include "sim/order/stream.h"
 
 #include "sim/base/clock.h"
@@ -19,6 +20,8 @@
 #include "sim/order/queue.h"
 #include "sim/order/run.h"
 #include "sim/order/step.h"
+
+#include <stdlib.h>
 
 // The handle dies now; the stream itself when its work is done.
 void sim_stream_close(struct CUstream_st *stream) {
@@ -102,6 +105,72 @@ static void implicit_waits(struct CUstream_st *stream, struct sim_marks *waits) 
     }
 }
 
+static CUresult append(struct CUstream_st *stream, struct sim_work *work) {
+    if (!start_worker(stream)) {
+        work->type->drop(work);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    work->context = stream->context;
+    work->number = ++stream->submitted;
+    work->next = NULL;
+    *stream->tail = work;
+    stream->tail = &work->next;
+    pthread_cond_signal(&stream->wake);
+    return CUDA_SUCCESS;
+}
+
+// ---- work that overlaps with the kernel before it ----
+
+static CUresult run_nothing(struct sim_work *work) {
+    (void)work;
+    return CUDA_SUCCESS;
+}
+
+static void drop_nothing(struct sim_work *work) {
+    free(work);
+}
+
+// The kernel at the stream's end, if that is not done.
+static const struct sim_work *last_kernel(const struct CUstream_st *stream) {
+    const struct sim_work *last = (const struct sim_work *)(const void *)stream->tail;
+    bool is_kernel = stream->head != NULL && last->type->clone != NULL &&
+                     last->type->node == CU_GRAPH_NODE_TYPE_KERNEL;
+    return is_kernel ? last : NULL;
+}
+
+static struct CUstream_st *stream_beside(struct CUstream_st *stream) {
+    if (stream->beside == NULL) {
+        stream->beside =
+            sim_stream_new(stream->context, SIM_STREAM_CREATED, CU_STREAM_NON_BLOCKING, 0);
+    }
+    if (stream->beside != NULL) {
+        stream->beside->green = stream->green;
+    }
+    return stream->beside;
+}
+
+// The work waits for what `last` waits for. Later work of the stream waits for both.
+static CUresult append_beside(struct CUstream_st *stream, struct sim_work *work,
+                              const struct sim_work *last) {
+    static const struct sim_work_type join_type = {.run = run_nothing, .drop = drop_nothing};
+    struct CUstream_st *beside = stream_beside(stream);
+    struct sim_work *join = beside != NULL ? calloc(1, sizeof *join) : NULL;
+    if (join == NULL) {
+        work->type->drop(work);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sim_marks_add(&work->waits, stream, stream->submitted - 1);
+    sim_marks_join(&work->waits, &last->waits);
+    CUresult result = append(beside, work);
+    if (result != CUDA_SUCCESS) {
+        free(join);
+        return result;
+    }
+    join->type = &join_type;
+    sim_marks_add(&join->waits, beside, beside->submitted);
+    return append(stream, join);
+}
+
 CUresult sim_submit(struct CUstream_st *stream, struct sim_work *work) {
     if (stream->capture != NULL) {
         return sim_capture_add(stream, work);
@@ -113,16 +182,7 @@ CUresult sim_submit(struct CUstream_st *stream, struct sim_work *work) {
             return result;
         }
     }
-    if (!start_worker(stream)) {
-        work->type->drop(work);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     implicit_waits(stream, &work->waits);
-    work->context = stream->context;
-    work->number = ++stream->submitted;
-    work->next = NULL;
-    *stream->tail = work;
-    stream->tail = &work->next;
-    pthread_cond_signal(&stream->wake);
-    return CUDA_SUCCESS;
+    const struct sim_work *last = work->overlaps ? last_kernel(stream) : NULL;
+    return last != NULL ? append_beside(stream, work, last) : append(stream, work);
 }

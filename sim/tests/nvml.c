@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 nvmlReturn_t nvmlInit_v2(void);
@@ -18,11 +19,11 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *out, unsigned size);
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out);
 nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, unsigned *out);
 
-static void same_device(CUdevice ordinal) {
+static void same_device(unsigned place, CUdevice ordinal) {
     nvmlDevice_t by_index = NULL, by_bus = NULL, by_uuid = NULL;
     char bus[32], uuid[64], start[16];
     CUuuid bytes;
-    DO(nvmlDeviceGetHandleByIndex_v2((unsigned)ordinal, &by_index));
+    DO(nvmlDeviceGetHandleByIndex_v2(place, &by_index));
     DO(cuDeviceGetPCIBusId(bus, sizeof bus, ordinal));
     DO(nvmlDeviceGetHandleByPciBusId_v2(bus, &by_bus));
     DO(nvmlDeviceGetUUID(by_index, uuid, sizeof uuid));
@@ -53,6 +54,27 @@ static void memory_in_use(void) {
     DO(cuMemFree(memory));
 }
 
+// A process sees the devices that CUDA_VISIBLE_DEVICES names, in that order; the library all.
+static void one_is_visible(const char *list, int visible) {
+    int status = -1, count = -1;
+    unsigned all = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("CUDA_VISIBLE_DEVICES", list, 1);
+        CHECK(cuInit(0) == (visible == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS));
+        DO(nvmlInit_v2());
+        DO(nvmlDeviceGetCount_v2(&all));
+        CHECK(all == 2);
+        for (int i = 0; i < visible; i++) {
+            DO(cuDeviceGetCount(&count));
+            CHECK(count == visible);
+            same_device((unsigned)(list[2 * i] - '0'), i);
+        }
+        exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void) {
     char share[] = "/tmp/sim-nvml-XXXXXX";
     unsigned count = 0, number = 0;
@@ -60,13 +82,18 @@ int main(void) {
     int file = mkstemp(share);
     CHECK(file >= 0);
     setenv("SIM_SHARE", share, 1);
+    one_is_visible("1", 1);
+    one_is_visible("1,0", 2);
+    one_is_visible("1,2,0", 1);
+    one_is_visible("1,1", 0);
+    one_is_visible("", 0);
     ANSWERS(NVML_ERROR_UNINITIALIZED, nvmlDeviceGetCount_v2(&count));
     DO(nvmlInit_v2());
     DO(cuInit(0));
     DO(nvmlDeviceGetCount_v2(&count));
     CHECK(count == 2);
-    same_device(0);
-    same_device(1);
+    same_device(0, 0);
+    same_device(1, 1);
     ANSWERS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByIndex_v2(2, &device));
     ANSWERS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetUUID(NULL, share, 1));
     DO(nvmlDeviceGetHandleByIndex_v2(0, &device));

@@ -163,6 +163,52 @@ static void callbacks_may_not_call(void) {
     CHECK(answer == CUDA_ERROR_NOT_PERMITTED);
 }
 
+static CUresult prefetch(CUdeviceptr memory, CUstream stream) {
+#if CUDA_VERSION < 13000
+    return cuMemPrefetchAsync(memory, 4096, 0, stream);
+#else
+    CUmemLocation there = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    return cuMemPrefetchAsync(memory, 4096, there, 0, stream);
+#endif
+}
+
+static void prefetches_are_work(void) {
+    CUstream stream = stream_with(CU_STREAM_NON_BLOCKING);
+    CUdeviceptr memory = 0;
+    DO(cuMemAllocManaged(&memory, 4096, CU_MEM_ATTACH_GLOBAL));
+    DO(cuStreamQuery(stream));
+    close_gate(stream);
+    DO(prefetch(memory, stream));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, prefetch(4096, stream));
+    ANSWERS(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
+    atomic_store(&gate, 1);
+    DO(cuStreamSynchronize(stream));
+    DO(cuMemFree(memory));
+}
+
+static void batches_write_and_wait(void) {
+    CUstream writer = stream_with(CU_STREAM_NON_BLOCKING),
+             waiter = stream_with(CU_STREAM_NON_BLOCKING);
+    unsigned *words = NULL;
+    DO(cuMemHostAlloc((void **)&words, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(words, 0, 4096);
+    CUdeviceptr at = (uintptr_t)words;
+    CUstreamBatchMemOpParams waits[] = {
+        {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = at, .value = 3}},
+        {.writeValue = {
+             .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = at + 8, .value64 = 7}}};
+    CUstreamBatchMemOpParams write = {
+        .writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = at, .value = 3}};
+    DO(cuStreamBatchMemOp_v2(waiter, 2, waits, 0));
+    ANSWERS(CUDA_ERROR_NOT_READY, cuStreamQuery(waiter));
+    CHECK(words[2] == 0);
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp_v2(writer, 1, NULL, 0));
+    DO(cuStreamBatchMemOp_v2(writer, 1, &write, 0));
+    DO(cuStreamSynchronize(waiter));
+    CHECK(words[0] == 3 && words[2] == 7);
+    DO(cuMemFreeHost(words));
+}
+
 int main(void) {
     CUcontext context = NULL;
     DO(cuInit(0));
@@ -174,5 +220,7 @@ int main(void) {
     context_events(context);
     free_waits();
     callbacks_may_not_call();
+    prefetches_are_work();
+    batches_write_and_wait();
     return 0;
 }

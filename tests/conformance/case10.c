@@ -18,6 +18,10 @@ static void compare_calls(struct told *all, const char *pointer) {
     tell("each alone is the same as in the list", same);
 }
 
+static bool is_of_pages(const struct told *told) {
+    return told->mapping_base % (2 * MIB) == 0 && told->mapping_size % (2 * MIB) == 0;
+}
+
 static void look(const char *block, size_t asked, size_t offset) {
     struct told told;
     CUcontext context;
@@ -36,8 +40,13 @@ static void look(const char *block, size_t asked, size_t offset) {
     tell("the range starts where the allocation does", told.range_start == address(block));
     tell("the range holds what was asked for", told.range_size >= asked);
     tell("mapped", (unsigned char)told.mapped == 1);
-    printf("~ of %zu at %zu: range %zu, mapping %zu from %lld\n", asked, offset, told.range_size,
-           told.mapping_size, (long long)(told.mapping_base - address(block)));
+    tell("the mapping is whole pages of 2 MiB", is_of_pages(&told));
+    tell("the mapping holds the range and no page more",
+         told.mapping_base <= told.range_start &&
+             told.mapping_base + told.mapping_size >= told.range_start + told.range_size &&
+             told.range_start - told.mapping_base < 2 * MIB &&
+             told.mapping_size < told.range_size + 4 * MIB);
+    printf("~ of %zu at %zu: range %zu\n", asked, offset, told.range_size);
     compare_calls(&told, block + offset);
 }
 

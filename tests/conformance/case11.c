@@ -1,6 +1,7 @@
 /*
- * Attributes of freed memory: the singular call fails, the plural one succeeds with NULLs [D]. So
- * too for what lies behind a smaller block that took its place.
+ * Attributes of freed memory: the singular call fails, the plural one succeeds with NULLs [D], but
+ * leaves the range as it was (driver 580 on an H100). So too for what lies behind a smaller block
+ * that took its place.
  */
 #include "tests/conformance/pointers.h"
 
@@ -9,6 +10,7 @@ static void look(const char *pointer) {
     CUdeviceptr start = 0;
     size_t size = 0;
     memset(&told, 0x55, sizeof told);
+    const CUdeviceptr untouched = told.range_start;
     say("address range", (int)DRIVER(cuMemGetAddressRange)(&start, &size, address(pointer)));
     say("an id", ask(&told.id, CU_POINTER_ATTRIBUTE_BUFFER_ID, pointer));
     say("its memory's type", ask(&told.memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer));
@@ -17,7 +19,10 @@ static void look(const char *pointer) {
     tell("no context", told.context == NULL);
     tell("no device pointer", told.device_pointer == 0);
     tell("no id", told.id == 0);
-    tell("no range", told.range_start == 0 && told.range_size == 0);
+    tell("no mapping", told.mapping_base == 0 && told.mapping_size == 0);
+    tell("not mapped", (unsigned)told.mapped == 0);
+    tell("its range is left as it was",
+         told.range_start == untouched && told.range_size == untouched);
     printf("~ type %u, ordinal %d\n", told.memory_type, told.ordinal);
 }
 

@@ -34,6 +34,9 @@ def coverage():
         "hits": sum(pool["hits"] for pool in pools),
         "misses": sum(pool["misses"] for pool in pools),
         "peak_reserved": sum(pool["peak_reserved"] for pool in pools),
+        "fences": sum(pool["fences"] for pool in pools),
+        "device_waits": sum(pool["device_waits"] for pool in pools),
+        "gate": job["gate"],
     }
 
 

@@ -214,6 +214,49 @@ class Parts(Runs):
             self.assertIn("--clock-control none", file.read())
 
 
+class Submissions(Runs):
+    """With a made-up CUPTI, which says that each launch, copy and set has run."""
+
+    def run_part(self, **variables):
+        if not shutil.which("c++"):
+            self.skipTest("no C++ compiler")
+        toolkit = self.toolkit()
+        if os.path.exists(toolkit + "/include/cupti.h"):
+            subprocess.run(["cc", "-shared", "-fPIC", "-I", toolkit + "/include", os.path.join(FAKES, "cupti.c"),
+                            "-o", toolkit + "/lib64/libcupti.so"], check=True)
+        run = self.run_it("--only", "submissions", "--built", BUILD, "--budget", "600", **variables)
+        self.assertNotIn("Traceback", str(run) + str(self.results()))
+        return toolkit, run, self.results()
+
+    def test_all_is_seen(self):
+        toolkit, run, results = self.run_part()
+        part = results["parts"]["submissions"]
+        self.assertEqual((results["failures"], results["surprises"], results["left"]), ([], [], []), run)
+        self.assertEqual(set(part["a launch, ns"]), {"native", "preloaded, gate off", "preloaded, gate on"})
+        for name in "every kind", "every kind, streams per thread":
+            self.assertEqual(len({part[f"{name}, {how}"]["digest"] for how in
+                                  ("native", "preloaded, lazy", "preloaded, ordered")}), 1)
+            if not os.path.exists(toolkit + "/include/cupti.h"):
+                continue
+            watched = part[name + ", watched"]
+            self.assertEqual(sum(watched["ran, seen"].values()), watched["kernels"] + watched["copies"] + watched["sets"])
+            self.assertEqual([key for key in watched if "unseen" in key or "past" in key], [])
+            self.assertTrue([call for call in watched["calls, seen"] if call.startswith("cuStreamWriteValue32")], watched)
+            for mode in "lazy", "ordered":
+                gate = part[f"{name}, gate in {mode}"]
+                self.assertEqual((gate["off"], gate["may hide"]), ("", []))
+        self.assertIn("submissions: pytorch", str(results["skipped"]))
+
+    def test_what_is_not_seen(self):
+        """Of work that ran without a hook, the report says which call began it."""
+        toolkit, run, results = self.run_part(FAKE_RAN="cuStreamSynchronize")
+        if not os.path.exists(toolkit + "/include/cupti.h"):
+            self.skipTest("no header of CUPTI")
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(results["failures"][0], "^submissions: every kind.*, watched: cuStreamSynchronize ran and was seen by no "
+                         "hook, [0-9]+ times$")
+
+
 class WhenItGoesWrong(Runs):
 
     def test_a_part_that_fails_stops_no_other(self):

@@ -355,29 +355,70 @@ static enum answer relaxed_free_waits(void) {
     return relaxed_free(unused) ? over(busy) : CANNOT_ASK;
 }
 
-static void *wait_for_context(void *unused) {
-    MUST(cuCtxSetCurrent(context));
-    return cuCtxSynchronize() == CUDA_SUCCESS ? &kernels_path : unused;
+// What a thread waits by while another one begins a capture, and how that went.
+struct waiter {
+    CUresult (*wait)(CUdeviceptr unused, CUevent event);
+    CUdeviceptr unused; // memory
+    CUevent event;      // recorded before
+    CUresult result;
+    bool is_over; // atomic
+};
+
+static CUresult wait_for_context(CUdeviceptr unused, CUevent event) {
+    (void)unused, (void)event;
+    return cuCtxSynchronize();
 }
 
-static enum answer wait_with_capture(void) {
-    void *went_well;
-    CUstream busy = busy_stream();
-    pthread_t thread = start(wait_for_context, NULL);
+static CUresult wait_for_event(CUdeviceptr unused, CUevent event) {
+    (void)unused;
+    return cuEventSynchronize(event);
+}
+
+static CUresult wait_by_free(CUdeviceptr unused, CUevent event) {
+    (void)event;
+    return cuMemFree(unused);
+}
+
+static void *run_waiter(void *argument) {
+    struct waiter *waiter = argument;
+    MUST(cuCtxSetCurrent(context));
+    waiter->result = waiter->wait(waiter->unused, waiter->event);
+    __atomic_store_n(&waiter->is_over, true, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+// No call but the waiter's is made while the capture is under way: a query would end it.
+static enum answer wait_with_capture(CUresult (*wait)(CUdeviceptr, CUevent)) {
+    struct waiter waiter = {.wait = wait, .unused = new_block(2 * MIB), .event = new_event()};
+    CUstream busy = busy_stream(), stream = new_stream();
+    MUST(cuEventRecord(waiter.event, busy));
+    pthread_t thread = start(run_waiter, &waiter);
     usleep(LONG_US / 10); // into the driver's wait
-    CUstream stream = capturing_stream(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-    bool asked = !over(busy);
-    pthread_join(thread, &went_well);
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    bool asked = !__atomic_load_n(&waiter.is_over, __ATOMIC_SEQ_CST);
+    pthread_join(thread, NULL);
     bool whole = capture_is_whole(stream);
-    return asked ? went_well && whole : CANNOT_ASK;
+    return asked ? waiter.result == CUDA_SUCCESS && whole : CANNOT_ASK;
 }
 
 // On a busy machine the capture may begin before the wait, which then fails; so once is enough.
-static enum answer wait_survives_capture(void) {
+static enum answer survives_capture(CUresult (*wait)(CUdeviceptr, CUevent)) {
     enum answer answer = CANNOT_ASK;
     for (int i = 0; i < 3 && answer != YES; i++)
-        answer = wait_with_capture();
+        answer = wait_with_capture(wait);
     return answer;
+}
+
+static enum answer context_wait_survives_capture(void) {
+    return survives_capture(wait_for_context);
+}
+
+static enum answer event_wait_survives_capture(void) {
+    return survives_capture(wait_for_event);
+}
+
+static enum answer free_survives_capture(void) {
+    return survives_capture(wait_by_free);
 }
 
 // ---- names, and the end ----
@@ -487,7 +528,13 @@ static const struct question {
     {"capture, free waits", "cuMemFree of a relaxed thread waits, while another stream captures",
      relaxed_free_waits, YES, BARRIER},
     {"capture, wait", "cuCtxSynchronize under way and a capture begun meanwhile both go well",
-     wait_survives_capture, YES, "no: sync must not wait by context in programs that may capture"},
+     context_wait_survives_capture, YES,
+     "no: sync must not wait by context in programs that may capture"},
+    {"capture, event wait",
+     "cuEventSynchronize under way and a capture begun meanwhile both go well",
+     event_wait_survives_capture, YES, "no: sync has no wait that a capture may meet"},
+    {"capture, waiting free", "cuMemFree under way and a capture begun meanwhile both go well",
+     free_survives_capture, EITHER, "no: such programs break natively too"},
     {"ids", "cuStreamGetId never gives a number again", stream_ids_are_new, YES,
      "no: frees in a stream's order may wait for another stream's event"},
     {"map, offset", "cuMemMap maps a page's memory from an offset other than zero",

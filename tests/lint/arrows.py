@@ -20,6 +20,7 @@ import lint
 # The linker's, wherever it is defined; and the C library's, before which the library puts its own.
 RESERVED = {"__dso_handle", "dlopen", "dlsym", "dlvsym"}
 FEATURES = "interpose/features/"
+COMMON = "interpose/features/common"  # what several features use
 SUFFIX = re.compile(r"\.(c|h|S)$")
 
 
@@ -139,7 +140,7 @@ def shown(arrows, chain):
 
 def misplaced(floors):
     """The core may call no feature, and no feature another: these share a floor, and the core is below it."""
-    features = {room: height for room, height in floors.height.items() if room.startswith(FEATURES)}
+    features = {room: height for room, height in floors.height.items() if room.startswith(FEATURES) and room != COMMON}
     for room, height in sorted(floors.height.items()):
         if room in features and height != min(features.values()):
             yield f"{room} is not on the floor of the other features"

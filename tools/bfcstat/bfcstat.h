@@ -42,6 +42,10 @@ bool find_jobs(int directory, struct findings *findings);
  * and pools of each user and of all users (docs/watching.md). Jobs and pools beyond the bounds are
  * counted in findings->left_out and left_out_pools. */
 bool find_figures(int directory, struct findings *findings);
+/* Sets findings->gpus, with what the jobs that were found have on each; false: no memory. */
+bool find_gpus(struct findings *findings);
+/* Returns the device of a pool among findings->gpus; NULL: it is not there. */
+const struct gpu *gpu_of(const struct findings *findings, const struct bfc_segment_pool *pool);
 void free_findings(struct findings *findings);
 
 /*

@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -75,7 +77,8 @@ static const char usage[] =
     "  --help, --version\n"
     "\n"
     "Segments that dead processes of this user left behind are removed.\n"
-    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...).\n"
+    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...); docs/ is\n"
+    "installed in share/doc/bfcpreload.\n"
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
@@ -84,12 +87,25 @@ static const char usage[] =
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
-static void report_odd_segments(const struct findings *findings) {
-    for (size_t i = 0; i < findings->refused_count && i < REFUSED_SHOWN; i++)
-        fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
-    if (findings->refused_count > REFUSED_SHOWN)
+static void report_refused(const struct findings *findings) {
+    size_t of_permission = 0, others = 0;
+    for (size_t i = 0; i < findings->refused_count; i++) {
+        const struct refusal *refusal = &findings->refused[i];
+        if (refusal->of_permission)
+            of_permission++;
+        else if (others++ < REFUSED_SHOWN)
+            fprintf(stderr, "bfcstat: %s\n", refusal->line);
+    }
+    if (others > REFUSED_SHOWN)
         fprintf(stderr, "bfcstat: %zu more could not be read (--json lists all of them)\n",
-                findings->refused_count - REFUSED_SHOWN);
+                others - REFUSED_SHOWN);
+    if (of_permission)
+        fprintf(stderr, "bfcstat: other users' jobs that cannot be read: %zu (docs/watching.md)\n",
+                of_permission);
+}
+
+static void report_odd_segments(const struct findings *findings) {
+    report_refused(findings);
     if (findings->swept_count > SWEPT_SHOWN)
         fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
                 findings->swept_count);
@@ -127,7 +143,9 @@ static int list_jobs(const struct request *request, int directory) {
         free_findings(&findings);
         return REFUSED;
     }
-    bool shown = find_identities(request, &findings) && show_jobs(request, &findings);
+    bool shown = find_identities(request, &findings) &&
+                 (request->format != AS_PROMETHEUS || find_gpus(&findings)) &&
+                 show_jobs(request, &findings);
     if (!shown)
         fputs("bfcstat: no memory\n", stderr);
     report_odd_segments(&findings);
@@ -165,6 +183,15 @@ static int show_target(const struct request *request, int directory) {
 
 static int complain_usage(const char *what) {
     fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
+    return MISUSED;
+}
+
+static int complain_word(const char *word) {
+    fprintf(
+        stderr,
+        "bfcstat: %s: neither a command (top, trim, who, plan, record, snapshot, report, serve) "
+        "nor a process id\n",
+        word);
     return MISUSED;
 }
 
@@ -304,6 +331,7 @@ struct command {
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
     const char *options; /* letters of the options that the command takes */
+    bool keeps_rights;   /* reads nothing but segments of what its user names */
 };
 
 /* Letters of the options that are valid without a command, where bfcstat shows one job or all
@@ -329,10 +357,14 @@ int run_serve(const struct request *request, int directory) {
 #endif
 
 static const struct command commands[] = {
-    {"top", run_top, false, false, "di"},        {"trim", run_trim, true, false, "db"},
-    {"who", run_who, true, false, "djocswy"},    {"plan", run_plan, true, true, "doD"},
-    {"record", run_record, true, true, "doite"}, {"snapshot", run_snapshot, true, true, "dot"},
-    {"report", run_report, true, true, "doB"},   {"serve", run_serve, false, false, "dl"},
+    {"top", run_top, false, false, "di", true},
+    {"trim", run_trim, true, false, "db", false},
+    {"who", run_who, true, false, "djocswy", false},
+    {"plan", run_plan, true, true, "doD", false},
+    {"record", run_record, true, true, "doite", true},
+    {"snapshot", run_snapshot, true, true, "dot", false},
+    {"report", run_report, true, true, "doB", false},
+    {"serve", run_serve, false, false, "dl", true},
 };
 
 /* Returns the command that the word names; NULL: the word names none, or is NULL. */
@@ -370,11 +402,11 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return status;
     *command = find_command(arguments[optind]);
     int first = optind + (*command != NULL);
-    if (count - first > 1)
-        return complain_usage(*command ? "at most one PID, SEGMENT or FILE"
-                                       : "the first of several words is a command: top, trim, who, "
-                                         "plan, record, snapshot, report or serve");
     request->target = first < count ? arguments[first] : NULL;
+    if (!*command && request->target && !is_target(request->target))
+        return complain_word(request->target);
+    if (count - first > 1)
+        return complain_usage("at most one PID, SEGMENT or FILE");
     if (*command && (*command)->needs_target && !request->target)
         return complain_usage("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)
@@ -394,6 +426,15 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     return check_options(given, *command);
 }
 
+/* Gives up the capabilities that an administrator's copy of this program has for reading all users'
+ * segments (docs/watching.md), so that they do not also open other files. Root keeps its own. */
+static void give_up_rights(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (geteuid() != 0 && syscall(SYS_capset, &header, none) != 0)
+        abort();
+}
+
 static int flush_output(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
@@ -411,6 +452,8 @@ int main(int count, char **arguments) {
     int status = parse_arguments(count, arguments, &request, &command);
     if (status != SHOWN)
         return status;
+    if (command && !command->keeps_rights)
+        give_up_rights();
     int directory = bfc_segment_directory_open(request.directory);
     if (directory < 0) {
         fprintf(stderr, "bfcstat: %s: %s\n", request.directory, strerror(errno));

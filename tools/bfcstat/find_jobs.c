@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/numbers.h"
 #include "base/shared_folder.h"
@@ -84,25 +85,28 @@ static bool make_room(struct look *look, struct findings *findings) {
 static void look_at(struct look *look, const struct bfc_segment_name *name,
                     struct findings *findings) {
     struct bfc_job *job = &findings->jobs[findings->job_count];
-    char *reason = findings->refused[findings->refused_count];
+    struct refusal *refusal = &findings->refused[findings->refused_count];
     enum bfc_read_result result =
-        read_refreshed(look, name, job, reason, sizeof findings->refused[0]);
+        read_refreshed(look, name, job, refusal->line, sizeof refusal->line);
     if (result == BFC_READ_ABSENT)
         return;
     if (bfc_segment_sweep(look->directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
         memset(job, 0, sizeof *job); /* the next job must find zeros */
-    } else if (result == BFC_READ_OK)
+    } else if (result == BFC_READ_OK) {
         findings->job_count++;
-    else
+    } else {
+        refusal->of_permission =
+            faccessat(look->directory, name->text, R_OK, AT_EACCESS) != 0 && errno == EACCES;
         findings->refused_count++;
+    }
 }
 
 /* Sends all requests before it waits for the first answer, so that the jobs answer at the same
  * time. */
 static bool look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         read_segment *read, uint64_t young_ns, struct findings *findings) {
-    char reason[sizeof findings->refused[0]];
+    char reason[sizeof findings->refused->line];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
     struct look look = begin_look(directory, read, young_ns, count);
@@ -192,6 +196,7 @@ bool find_figures(int directory, struct findings *findings) {
 
 void free_findings(struct findings *findings) {
     free(findings->identities);
+    free(findings->gpus);
     free(findings->jobs);
     free(findings->refused);
     free(findings->swept);

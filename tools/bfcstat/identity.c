@@ -255,12 +255,12 @@ static void name_program(const struct bfc_job *job, const char *pid,
     snprintf(identity->comm, sizeof identity->comm, "%.15s", bfc_file_name(name));
 }
 
-static void name_user(uint32_t uid, struct job_identity *identity) {
+void identity_name_user(uint32_t uid, char *text, size_t size) {
     const struct passwd *user = getpwuid(uid);
     if (user)
-        snprintf(identity->user, sizeof identity->user, "%s", user->pw_name);
+        snprintf(text, size, "%s", user->pw_name);
     else
-        snprintf(identity->user, sizeof identity->user, "%" PRIu32, uid);
+        snprintf(text, size, "%" PRIu32, uid);
 }
 
 static void read_environment(const char *pid, struct job_identity *identity) {
@@ -278,7 +278,7 @@ static void identify_job(const struct bfc_job *job, const char *logs, struct pro
     char pid[16], lines[8192];
     bool known = find_process(job, processes, pid, sizeof pid);
     name_program(job, known ? pid : NULL, identity);
-    name_user(job->name.uid, identity);
+    identity_name_user(job->name.uid, identity->user, sizeof identity->user);
     if (!known)
         return;
     read_process_file(pid, "cgroup", lines, sizeof lines);

@@ -33,6 +33,9 @@ void free_identities(struct identities *identities);
  * identities. */
 void keep_slurm_job(const char *wanted, struct findings *findings);
 
+/* Writes the user's name, or the number if there is no name. */
+void identity_name_user(uint32_t uid, char *text, size_t size);
+
 /* Reads Slurm's job and step, and the ids of the pod and the container, from the lines of a
  * /proc/PID/cgroup. */
 void identity_read_cgroup(const char *lines, struct job_identity *identity);

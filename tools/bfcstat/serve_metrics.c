@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,11 @@
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/guests.h"
 #include "tools/bfcstat/identity.h"
+#include "tools/bfcstat/tally.h"
 
 #define MOST_CONNECTION_BYTES 16384u /* memory for a request line and headers */
 #define IDLE_SECONDS 10u
-#define MOST_FILES (MOST_SOCKETS + 64u)
+#define MOST_FILES (MOST_SOCKETS + MOST_KEPT + 64u)
 
 /* An answer is used for FRESH_NS, or for FRESH_TIMES the time that making it took, if that is
  * longer. */
@@ -48,6 +50,7 @@ struct answer {
 struct exporter {
     const char *folder;
     struct identities identities;
+    struct tally_book *tallies;
     struct answer answers[2]; /* indexed by enum metrics_format */
     struct guests guests;
 };
@@ -69,7 +72,8 @@ static void stop_serving(int signal_number) {
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
     int directory = bfc_segment_directory_open(exporter->folder);
-    bool good = directory >= 0 && find_figures(directory, &findings) &&
+    tally_show(exporter->tallies, &findings);
+    bool good = directory >= 0 && find_figures(directory, &findings) && find_gpus(&findings) &&
                 identify_jobs(&exporter->identities, KUBELET_LOGS, &findings) &&
                 show_jobs_metrics(&findings, format, stream);
     int reason = errno;
@@ -288,6 +292,19 @@ static bool may_open_enough(void) {
     return false;
 }
 
+/* Waits for a second at most until a client or a change in the folder asks for something. */
+static void wait_and_serve(struct exporter *exporter, struct MHD_Daemon *daemon) {
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd asking[] = {{.fd = info ? info->epoll_fd : -1, .events = POLLIN},
+                              {.fd = tally_descriptor(exporter->tallies), .events = POLLIN}};
+    MHD_UNSIGNED_LONG_LONG until_timeout = 1000;
+    MHD_get_timeout(daemon, &until_timeout);
+    poll(asking, 2, (int)bfc_min(until_timeout, 1000));
+    tally_follow(exporter->tallies);
+    MHD_run(daemon);
+    guests_turn_out_old(&exporter->guests);
+}
+
 static int serve_requests(struct exporter *exporter, const char *listen,
                           const struct addrinfo *addresses) {
     struct MHD_Daemon *daemon = start_daemon(exporter, listen, addresses);
@@ -298,11 +315,14 @@ static int serve_requests(struct exporter *exporter, const char *listen,
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop_serving}, NULL);
     sigaction(SIGINT, &(struct sigaction){.sa_handler = stop_serving}, NULL);
-    say_where(daemon, listen);
-    while (!over) {
-        MHD_run_wait(daemon, 1000);
-        guests_turn_out_old(&exporter->guests);
-    }
+    exporter->tallies = tally_begin(exporter->folder);
+    if (exporter->tallies)
+        say_where(daemon, listen);
+    else
+        fputs("bfcstat: no memory\n", stderr);
+    while (exporter->tallies && !over)
+        wait_and_serve(exporter, daemon);
+    tally_end(exporter->tallies);
     MHD_stop_daemon(daemon);
     return SHOWN;
 }

@@ -1,6 +1,6 @@
 /*
- * bfcstat top: shows the jobs live in the terminal, and for the selected one a sparkline, its
- * device, and its map or its histograms.
+ * bfcstat top: shows the devices and the jobs live in the terminal, and for the selected job a
+ * sparkline, its device, and its map or its histograms.
  *
  * All segments are read once an interval; rates are differences between two readings. Keys are
  * those of htop where htop has the same function. With fewer than 110 columns, or 24 lines, less is
@@ -9,13 +9,17 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/identity.h"
 #include "tools/job/client.h"
 #include "tools/text/print_text.h"
 
@@ -29,8 +33,8 @@ enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 struct track {
     int32_t pid;
     unsigned pool;
-    uint64_t allocations, waits;
-    double allocations_rate, waits_rate; /* allocations and waits per second */
+    uint64_t allocations, waits, fences;
+    double allocations_rate, waits_rate, fences_rate; /* a second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -48,6 +52,7 @@ static const char *const order_names[] = {"pid", "in use", "cached", "rate"};
 
 static struct {
     struct findings findings;
+    struct identities identities;
     struct row rows[MOST_ROWS];
     size_t row_count, selected;
     struct track tracks[TRACKS];
@@ -80,9 +85,11 @@ static void update_track(struct track *track, const struct bfc_segment_pool *poo
     if (track->looks > 0) {
         track->allocations_rate = rate_of(pool->stats.allocations, track->allocations, seconds);
         track->waits_rate = rate_of(waits, track->waits, seconds);
+        track->fences_rate = rate_of(pool->fences, track->fences, seconds);
     }
     track->allocations = pool->stats.allocations;
     track->waits = waits;
+    track->fences = pool->fences;
     track->in_use[track->looks++ % HISTORY] = pool->stats.in_use;
 }
 
@@ -124,7 +131,8 @@ static void read_jobs(int directory) {
     top.findings = (struct findings){0};
     top.row_count = top.selected = 0;
     top.last_look = now;
-    if (!find_jobs(directory, &top.findings))
+    if (!find_jobs(directory, &top.findings) || !find_gpus(&top.findings) ||
+        !identify_jobs(&top.identities, KUBELET_LOGS, &top.findings))
         return;
     for (size_t i = 0; i < top.findings.job_count; i++)
         add_rows(&top.findings.jobs[i], seconds);
@@ -143,85 +151,157 @@ static void put_rule(int line, const char *text) {
     attroff(A_REVERSE);
 }
 
+/* Writes a line, cut off at the right margin. */
+PRINTF_LIKE(2, 3) static void put_line(int line, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    mvaddnstr(line, 0, text, COLS);
+}
+
 /* With fewer columns than this, a row leaves out figures that `bfcstat PID` shows as well, so that
  * there is room for the command. */
 #define WIDE 110
 
-static const char *columns_text(const char *pid, const char *device, const char *in_use,
-                                const char *cached, const char *reserved, const char *hit_rate,
-                                const char *allocations, const char *waits, const char *failures,
-                                const char *command, char *text, size_t size) {
+/* The width of the column of PCI addresses: domains other than 0 make it wider. */
+static int bus_id_width(void) {
+    char text[GPU_SHORT_TEXT];
+    size_t width = 7;
+    for (size_t i = 0; i < top.findings.gpu_count; i++)
+        width = bfc_max(width,
+                        strlen(gpu_short_bus_id(top.findings.gpus[i].bus_id, text, sizeof text)));
+    return (int)width;
+}
+
+struct cells {
+    const char *pid, *bus_id, *uuid, *in_use, *cached, *reserved, *hit_rate, *allocations, *waits,
+        *fences, *failures, *command;
+};
+
+static const char *columns_text(const struct cells *cells, char *text, size_t size) {
+    int used = snprintf(text, size, "%7s %-*s %-8s %8s %8s ", cells->pid, bus_id_width(),
+                        cells->bus_id, cells->uuid, cells->in_use, cells->cached);
+    char *rest = text + used;
+    size -= (size_t)used;
     if (COLS >= WIDE)
-        snprintf(text, size, "%7s %3s %8s %8s %8s %7s %8s %7s %3s  %s", pid, device, in_use, cached,
-                 reserved, hit_rate, allocations, waits, failures, command);
+        snprintf(rest, size, "%8s %7s %8s %7s %7s %3s  %s", cells->reserved, cells->hit_rate,
+                 cells->allocations, cells->waits, cells->fences, cells->failures, cells->command);
     else
-        snprintf(text, size, "%7s %3s %8s %8s %8s %3s  %s", pid, device, in_use, cached,
-                 allocations, failures, command);
+        snprintf(rest, size, "%8s %3s  %s", cells->allocations, cells->failures, cells->command);
     return text;
 }
 
-static void draw_head(void) {
-    char text[256], clock[16];
+static void draw_title(void) {
+    char clock[16], refused[48] = "";
     time_t now = time(NULL);
     struct tm parts;
     localtime_r(&now, &parts);
     strftime(clock, sizeof clock, "%H:%M:%S", &parts);
-    snprintf(text, sizeof text, "bfcstat top  %s  %zu job%s  every %.3g s%s  sorted by %s", clock,
-             top.findings.job_count, top.findings.job_count == 1 ? "" : "s", top.interval,
+    if (top.findings.refused_count)
+        snprintf(refused, sizeof refused, " and %zu unreadable", top.findings.refused_count);
+    put_line(0, "bfcstat top  %s  %zu job%s%s  every %.3g s%s  sorted by %s", clock,
+             top.findings.job_count, top.findings.job_count == 1 ? "" : "s", refused, top.interval,
              top.paused ? " (paused)" : "", order_names[top.order]);
-    mvprintw(0, 0, "%.*s", COLS, text);
-    put_rule(1, columns_text("PID", "DEV", "IN USE", "CACHED", "RESERVED", "HIT", "ALLOC/s",
-                             "WAIT/s", "OOM", "COMMAND", text, sizeof text));
 }
 
-/* Returns the command without the folder of its program, which would fill the column. */
-static const char *short_command(const char *command) {
-    const char *end = strchrnul(command, ' ');
-    const char *slash = memrchr(command, '/', (size_t)(end - command));
-    return slash ? slash + 1 : command;
+static void draw_gpu(int line, const struct gpu *gpu) {
+    char number[16] = "-", bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT], name[96], a[TEXT_FIGURE],
+         b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], e[TEXT_FIGURE], f[TEXT_FIGURE];
+    bool known = gpu->used_known;
+    if (gpu->number >= 0)
+        snprintf(number, sizeof number, "%d", gpu->number);
+    put_line(line, "%3s %-*s %-8s %8s %8s %8s %8s %8s %8s%s%s", number, bus_id_width(),
+             gpu_short_bus_id(gpu->bus_id, bus_id, sizeof bus_id),
+             gpu_short_uuid(gpu->uuid, uuid, sizeof uuid), bfc_bytes_text(gpu->total, a, sizeof a),
+             known ? bfc_bytes_text(gpu->used, b, sizeof b) : "-",
+             bfc_bytes_text(gpu->in_use, c, sizeof c), bfc_bytes_text(gpu->cached, d, sizeof d),
+             known ? bfc_bytes_text(gpu_others(gpu), e, sizeof e) : "-",
+             known ? bfc_bytes_text(gpu_free(gpu), f, sizeof f) : "-", COLS >= WIDE ? "  " : "",
+             COLS >= WIDE ? text_printable(gpu->name, name, sizeof name) : "");
 }
 
+/* Draws a line for each device, on at most a third of the screen; returns the line below. */
+static int draw_gpus(int line) {
+    size_t count = top.findings.gpu_count, room = (size_t)LINES / 3;
+    char text[160];
+    if (count == 0 || room < 2)
+        return line;
+    snprintf(text, sizeof text, "%3s %-*s %-8s %8s %8s %8s %8s %8s %8s%s", "GPU", bus_id_width(),
+             "BUS ID", "UUID", "MEMORY", "USED", "IN USE", "CACHED", "OTHERS", "FREE",
+             COLS >= WIDE ? "  NAME" : "");
+    put_rule(line++, text);
+    size_t shown = count <= room ? count : room - 1;
+    for (size_t i = 0; i < shown; i++)
+        draw_gpu(line++, &top.findings.gpus[i]);
+    if (shown < count)
+        put_line(line++, "... and %zu more devices", count - shown);
+    return line;
+}
+
+static void draw_head(int line) {
+    char text[256];
+    put_rule(line,
+             columns_text(&(struct cells){"PID", "BUS ID", "UUID", "IN USE", "CACHED", "RESERVED",
+                                          "HIT", "ALLOC/s", "WAIT/s", "FENCE/s", "OOM", "COMMAND"},
+                          text, sizeof text));
+}
+
+/* Writes the command, after its user if that is another, what the job waits for and its rank. Where
+ * columns are few, the selected job's wait is told below the rows. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
-    char waiting[WAITER_TEXT], rank[24] = "", command[256];
+    const char *other = other_user(&top.findings, row->job);
+    char waiting[WAITER_TEXT], user[72] = "", rank[24] = "", command[256];
+    if (other)
+        snprintf(user, sizeof user, "%s: ", other);
     if (row->job->header.rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
-    snprintf(text, size, "%s%s%s%s", waiter_text(waiter, waiting, sizeof waiting),
-             waiter ? ": " : "", rank,
-             short_command(text_printable(row->job->header.command, command, sizeof command)));
+    waiter_text(waiter, waiting, sizeof waiting);
+    snprintf(text, size, "%s%s%s%s%s", user, waiter && COLS < WIDE ? "waits" : waiting,
+             waiter ? ": " : "", rank, job_command(row->job, command, sizeof command));
     return text;
 }
 
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
-    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], pid[16], device[24],
-        allocations[24], waits[24], failures[24], command[512], text[1024];
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], pid[16],
+        bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT], allocations[24], waits[24], fences[24],
+        failures[24], command[512], text[1024];
     snprintf(pid, sizeof pid, "%" PRId32, row->job->header.pid);
-    snprintf(device, sizeof device, "%" PRId64 "%s", row->pool->device,
-             bfc_pool_is_host(row->pool) ? "h" : "");
     snprintf(allocations, sizeof allocations, "%.0f", row->track->allocations_rate);
     snprintf(waits, sizeof waits, "%.0f", row->track->waits_rate);
+    snprintf(fences, sizeof fences, "%.0f", row->track->fences_rate);
     snprintf(failures, sizeof failures, "%" PRIu64, stats->out_of_memory);
-    columns_text(pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
-                 bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
-                 bfc_bytes_text(stats->reserved, c, sizeof c),
-                 bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits,
-                 failures, command_text(row, command, sizeof command), text, sizeof text);
+    columns_text(&(struct cells){pid, pool_bus_id(row->pool, bus_id, sizeof bus_id),
+                                 pool_uuid(row->pool, uuid, sizeof uuid),
+                                 bfc_bytes_text(stats->in_use, a, sizeof a),
+                                 bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
+                                 bfc_bytes_text(stats->reserved, c, sizeof c),
+                                 bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations,
+                                 waits, fences, failures,
+                                 command_text(row, command, sizeof command)},
+                 text, sizeof text);
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);
     attrset(A_NORMAL);
 }
 
-/* Returns the first line below the rows. */
-static int draw_rows(int line, int most) {
-    size_t first = top.selected >= (size_t)most ? top.selected - (size_t)most + 1 : 0;
-    for (size_t i = first; i < top.row_count && i < first + (size_t)most; i++)
+/* Draws the rows around the selected one, and how many are not shown. Returns the first line below
+ * them. */
+static int draw_rows(int line, size_t most) {
+    size_t shown = top.row_count <= most ? top.row_count : bfc_max(most - 1, 1);
+    size_t first = top.selected >= shown ? top.selected - shown + 1 : 0;
+    for (size_t i = first; i < first + shown; i++)
         draw_row(line++, &top.rows[i], i == top.selected);
+    if (shown < top.row_count && most > 1)
+        put_line(line++, "%7s %zu above, %zu below", "...", first, top.row_count - first - shown);
     if (top.row_count == 0 && top.findings.refused_count)
-        mvprintw(line++, 0, "no jobs with pools that can be read; `bfcstat` says of %zu why",
+        put_line(line++, "no jobs with pools that can be read; `bfcstat` says of %zu why",
                  top.findings.refused_count);
     else if (top.row_count == 0)
-        mvprintw(line++, 0, "no jobs with pools");
+        put_line(line++, "no jobs with pools");
     return line;
 }
 
@@ -256,29 +336,30 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. For
- * host memory, the whole line is what may be spilled. */
+/* Draws the whole device as a line: this pool's parts, what all others have, what is free. For host
+ * memory, the whole line is what may be spilled. */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
+    const struct gpu *gpu = bfc_pool_is_host(pool) ? NULL : gpu_of(&top.findings, pool);
+    uint64_t own = stats->in_use + bfc_pool_cached(stats);
+    uint64_t all = gpu && gpu->used_known ? gpu->used : own;
     double total = pool->device_total ? (double)pool->device_total : 1;
     double width = COLS > 20 ? COLS - 20 : 1;
     int use = (int)((double)stats->in_use / total * width + 0.5);
     int pending = (int)((double)(stats->pending + stats->deferred) / total * width + 0.5);
     int ready = (int)((double)stats->ready / total * width + 0.5);
-    int left = (int)((double)pool->device_free / total * width + 0.5);
-    bool host = bfc_pool_is_host(pool);
-    /* The memory of others is known only if the job has asked the driver for its free memory. */
-    int others = host || !pool->device_free_ns ? 0 : (int)width - use - pending - ready - left;
+    int others = (int)((double)bfc_subtract_saturating(all, own) / total * width + 0.5);
+    int left = (int)width - use - pending - ready - others;
     char figure[TEXT_FIGURE];
-    if (use < 0 || pending < 0 || ready < 0 || left < 0 || use + pending + ready > (int)width)
+    if (use < 0 || pending < 0 || ready < 0 || others < 0 || left < -4)
         return;
-    mvprintw(line, 0, "%-6s %9s ", host ? "host" : "device",
+    mvprintw(line, 0, "%-6s %9s ", bfc_pool_is_host(pool) ? "host" : "device",
              bfc_bytes_text(pool->device_total, figure, sizeof figure));
     put_cells(use, '#', USE);
     put_cells(pending, '~', PENDING);
     put_cells(ready, '.', READY);
     put_cells(others, 'x', PLAIN);
-    put_cells((int)width - use - pending - ready - (others > 0 ? others : 0), ' ', DEVICE);
+    put_cells(left, ' ', DEVICE);
 }
 
 static void put_cell(uint8_t cell) {
@@ -341,18 +422,25 @@ static void draw_histograms(int line, const struct row *row) {
     bfc_pool_sizes(pool, sizes);
     for (unsigned i = 0; i < BFC_SIZE_BINS; i++)
         most = sizes[i] > most ? sizes[i] : most;
-    mvprintw(line++, 0, "to allocate: half within %s, 99 %% within %s; to free: %s, %s",
+    put_line(line++, "to allocate: half within %s, 99 %% within %s; to free: %s, %s",
              text_duration(bfc_latency_quantile(pool->allocate_latency, 0.5), a, sizeof a),
              text_duration(bfc_latency_quantile(pool->allocate_latency, 0.99), b, sizeof b),
              text_duration(bfc_latency_quantile(pool->free_latency, 0.5), c, sizeof c),
              text_duration(bfc_latency_quantile(pool->free_latency, 0.99), d, sizeof d));
-    for (unsigned i = 0; i < BFC_SIZE_BINS && line < LINES - 1; i++) {
+    unsigned hidden = 0;
+    for (unsigned i = 0; i < BFC_SIZE_BINS; i++) {
         if (!sizes[i])
             continue;
+        if (line >= LINES - 2) {
+            hidden++;
+            continue;
+        }
         mvprintw(line++, 0, "%9s %13s ", bfc_bytes_text(UINT64_C(1) << i, a, sizeof a),
                  text_count(sizes[i], b, sizeof b));
         put_cells((int)((double)sizes[i] / (double)most * (COLS - 26)) + 1, '*', USE);
     }
+    if (hidden && line < LINES - 1)
+        mvprintw(line, 0, "%23s and %u larger sizes", "", hidden);
 }
 
 static void draw_help(void) {
@@ -366,55 +454,71 @@ static void draw_help(void) {
         "?, F1            show or hide this help",
         "q, F10           quit",
         "",
-        "0h: host memory in place of device 0's (BFC_SPILL)",
-        "# in use   + partly in use   ~ pending   . ready   x others   blank: free on the device",
+        "A GPU's memory: USED by everyone, of that IN USE and CACHED by the jobs below,",
+        "and by OTHERS: jobs that you may not read, processes without bfcpreload, and",
+        "contexts and code; FREE as the driver says.",
+        "UUID host: host memory in place of the device's (BFC_SPILL)",
+        "# in use  + partly in use  ~ pending  . ready  x others  blank: free",
     };
     for (int i = 0; i < (int)(sizeof lines / sizeof lines[0]) && i + 3 < LINES - 1; i++)
-        mvprintw(i + 3, 2, "%.*s", COLS - 2, lines[i]);
+        mvprintw(i + 3, 1, "%.*s", COLS - 1, lines[i]);
 }
 
-/* Draws a line that names the pool, with its fragmentation and its plan. */
-static void draw_name(int line, const struct row *row) {
-    char name[96], text[320], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+/* Draws a line that names the pool, and one each for what it waits for, its fragmentation and its
+ * plan if there is something to say. Returns the line below. */
+static int draw_name(int line, const struct row *row) {
+    char name[96], text[256], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], waiting[WAITER_TEXT];
     const struct bfc_segment_pool *pool = row->pool;
+    const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     double fragmentation = bfc_pool_fragmentation(pool);
-    int used =
-        snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s", row->job->header.pid,
-                 pool->device, bfc_pool_is_host(pool) ? "host memory in place of " : "",
-                 text_printable(pool->device_name, name, sizeof name));
+    snprintf(text, sizeof text, "%" PRId32 ", which calls it device %" PRId64 ": %s%s",
+             row->job->header.pid, pool->device,
+             bfc_pool_is_host(pool) ? "host memory in place of " : "",
+             text_printable(pool->device_name, name, sizeof name));
+    put_rule(line++, text);
+    if (waiter)
+        put_line(line++, "%s", waiter_text(waiter, waiting, sizeof waiting));
     if (fragmentation >= 0 && pool->stats.in_use && pool->stats.ready)
-        snprintf(text + used, sizeof text - (size_t)used,
-                 "; %s of ready cannot serve %s, largest free %s",
+        put_line(line++, "%s of ready cannot serve %s, asked for lately",
                  bfc_share_text(fragmentation, a, sizeof a),
-                 bfc_bytes_text(pool->fit.request, b, sizeof b),
-                 bfc_bytes_text(pool->stats.largest_free, c, sizeof c));
-    used = (int)strlen(text);
+                 bfc_bytes_text(pool->fit.request, b, sizeof b));
     if (pool->plan.source)
-        snprintf(text + used, sizeof text - (size_t)used, "; plan: followed %s, missed %s",
+        put_line(line++, "plan: followed %s, missed %s, lost %s times",
                  text_count(pool->plan.followed, a, sizeof a),
-                 text_count(pool->plan.missed, b, sizeof b));
-    put_rule(line, text);
+                 text_count(pool->plan.missed, b, sizeof b),
+                 text_count(pool->plan.lost, c, sizeof c));
+    return line;
+}
+
+static void draw_detail(int line, const struct row *row) {
+    line = draw_name(line, row);
+    draw_sparkline(line++, row->track);
+    draw_device(line++, row->pool);
+    if (top.lower == SHOW_MAP)
+        draw_map(line, row);
+    else
+        draw_histograms(line, row);
+}
+
+/* The lines of a detail that are always there: its name, sparkline and device, and one of a map. */
+#define DETAIL_LINES 4
+
+static void draw_jobs(void) {
+    int line = draw_gpus(1);
+    draw_head(line++);
+    int room = LINES - 1 - line, most = room > 2 * DETAIL_LINES ? room / 2 - 1 : room;
+    line = draw_rows(line, most > 0 ? (size_t)most : 1);
+    if (top.row_count && line + DETAIL_LINES < LINES)
+        draw_detail(line, &top.rows[top.selected]);
 }
 
 static void draw_screen(void) {
     erase();
-    draw_head();
-    if (top.help) {
+    draw_title();
+    if (top.help)
         draw_help();
-    } else {
-        int most = LINES > 14 ? (LINES - 8) / 2 : LINES - 4;
-        int line = draw_rows(2, most > 0 ? most : 1);
-        if (top.row_count && line + 4 < LINES) {
-            const struct row *row = &top.rows[top.selected];
-            draw_name(line++, row);
-            draw_sparkline(line++, row->track);
-            draw_device(line++, row->pool);
-            if (top.lower == SHOW_MAP)
-                draw_map(line, row);
-            else
-                draw_histograms(line, row);
-        }
-    }
+    else
+        draw_jobs();
     put_rule(LINES - 1,
              *top.message ? top.message : " ? help  tab map/histograms  s sort  t trim  q quit");
     refresh();
@@ -573,5 +677,6 @@ int run_top(const struct request *request, int directory) {
     endwin();
     delscreen(screen);
     free_findings(&top.findings);
+    free_identities(&top.identities);
     return SHOWN;
 }

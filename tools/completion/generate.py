@@ -13,7 +13,7 @@ import sys
 FILE, FOLDER, PID, ANY = "file", "folder", "pid", "any"
 # What the values of some options are, where their tables say only that there is one.
 VALUES = {"output": FILE, "offsets": FILE, "events": FILE, "plot": FILE, "directory": FOLDER,
-          "library": FILE, "record": FILE}
+          "library": FILE, "record": FILE, "by": ["library", "tag"]}
 
 
 class Option:
@@ -74,7 +74,7 @@ def bfcrun(source):
 def bfcstat(sources):
     text = read(sources, "bfcstat", "bfcstat_main.c")
     rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument, NULL, \'(\w)\'', text), "bfcstat/bfcstat_main.c")
-    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)"\}', text), "bfcstat/bfcstat_main.c")
+    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)", (?:true|false)\}', text), "bfcstat/bfcstat_main.c")
     plain = needed(re.findall(r'PLAIN_OPTIONS "(\w+)"', text), "bfcstat/bfcstat_main.c")[0]
 
     def those(letters):
@@ -174,6 +174,7 @@ _{name}() {{
     case $option in
     {'|'.join(flags_without_value(tool))}) option='' ;;
     esac
+    [[ $current != -* ]] || compopt +o filenames # which would put a backslash before the = of an option
     mapfile -t COMPREPLY < <(_{name}_candidates)
     [[ ${{#COMPREPLY[@]}} != 1 || ${{COMPREPLY[0]}} != --*= ]] || compopt -o nospace
 }}

@@ -80,7 +80,7 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
-    to->host_waits = bfc_host_waits(to);
+    bfc_sum_lanes(to);
     return copy_whole(&to->stats, &from->stats, sizeof to->stats, wait);
 }
 
@@ -127,8 +127,9 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
         return bfc_segment_refuse(look, "damaged: pool %u has an unknown kind of memory", index);
     if (pool->state != BFC_POOL_UNUSED && (pool->device < 0 || pool->device > INT32_MAX))
         return bfc_segment_refuse(look, "damaged: pool %u has an impossible device number", index);
-    if (!memchr(pool->device_name, '\0', sizeof pool->device_name))
-        return bfc_segment_refuse(look, "damaged: the name of pool %u's device is not terminated",
+    if (!memchr(pool->device_name, '\0', sizeof pool->device_name) ||
+        !memchr(pool->device_bus_id, '\0', sizeof pool->device_bus_id))
+        return bfc_segment_refuse(look, "damaged: a text of pool %u's device is not terminated",
                                   index);
     return BFC_READ_OK;
 }

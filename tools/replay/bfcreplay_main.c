@@ -36,7 +36,9 @@ static const char help[] =
     "                   and who held it, each out of memory with why and the calls before it; '-' "
     "is\n"
     "                   standard output, in place of the figures\n"
-    "  --beside TRACE   another one, replayed with the same settings, on the same page\n"
+    "  --beside TRACE   another one on the same page; what was recorded of it and the options "
+    "here\n"
+    "                   are its settings\n"
     "  --snapshot OUT.pickle\n"
     "                   PyTorch's memory snapshot, which its viewers read\n"
     "  --chrome-trace OUT.json\n"
@@ -272,22 +274,23 @@ static int report_failure(const struct plan_error *error) {
 
 /* Whether a row of the comparison is worth its line. Growing by preallocation takes most of the
  * device at once, and so is compared only where somebody chose it. */
-static bool is_compared(const struct arguments *a, int policy, int growth) {
-    const struct bfc_options *options = &a->settings.options;
+static bool is_compared(const struct arguments *a, const struct bfc_options *options, int policy,
+                        int growth) {
     if (a->growth_given ? growth != options->growth
                         : growth == BFC_GROWTH_PREALLOCATE && options->growth != growth)
         return false;
     return !a->policy_given || policy == options->policy;
 }
 
-static int compare_policies(const struct arguments *a, const struct input *input) {
+static int compare_policies(const struct arguments *a, const struct input *input,
+                            const struct settings *start) {
     static struct shown shown[POLICIES * GROWTHS];
     struct plan_error error;
     unsigned count = 0;
     for (int i = 0; i < POLICIES * GROWTHS; i++) {
-        struct settings settings = a->settings;
+        struct settings settings = *start;
         int policy = i / GROWTHS, growth = i % GROWTHS;
-        if (!is_compared(a, policy, growth))
+        if (!is_compared(a, &start->options, policy, growth))
             continue;
         settings.options.policy = policy;
         settings.options.growth = growth;
@@ -299,45 +302,7 @@ static int compare_policies(const struct arguments *a, const struct input *input
     for (unsigned i = 0; a->json && i < count; i++)
         show_json(&shown[i], stdout);
     if (!a->json)
-        show_table(shown, count, &a->settings, stdout);
-    return GOOD;
-}
-
-/* Writes the page; with --beside, reads and replays the other trace for it first. */
-static bool write_report(const struct arguments *a, const struct input *input,
-                         const struct log *log, struct plan_error *error) {
-    struct replayed replayed[2] = {{a->trace, input, log}};
-    struct input other;
-    struct log other_log = {0};
-    struct result result;
-    if (!a->beside)
-        return show_report(replayed, 1, &a->settings, a->report, error);
-    if (!input_read(&other, a->beside, error))
-        return false;
-    replayed[1] = (struct replayed){a->beside, &other, &other_log};
-    bool good = replay(&other, &a->settings, &other_log, &result, error) &&
-                show_report(replayed, 2, &a->settings, a->report, error);
-    log_free(&other_log);
-    input_free(&other);
-    return good;
-}
-
-static int run_one(const struct arguments *a, const struct input *input) {
-    struct shown shown = {.settings = a->settings};
-    struct log log = {0};
-    struct plan_error error;
-    bool good =
-        replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
-        (!a->events || show_events(input, &log, a->events, &error)) &&
-        (!a->plot || show_plot(input, &log, a->plot, &error)) &&
-        (!a->report || write_report(a, input, &log, &error)) &&
-        (!a->snapshot || show_snapshot(input, &a->settings, &log, a->trace, a->snapshot, &error)) &&
-        (!a->chrome_trace || show_chrome_trace(input, &log, a->chrome_trace, &error));
-    log_free(&log);
-    if (!good)
-        return report_failure(&error);
-    if (!a->report || strcmp(a->report, "-") != 0)
-        (a->json ? show_json : show_text)(&shown, stdout);
+        show_table(shown, count, start, stdout);
     return GOOD;
 }
 
@@ -368,34 +333,78 @@ static void take_recorded(const struct arguments *a, const struct input *input,
     options->given = 0; /* so that BFC_MODE of the command line still chooses */
 }
 
-static void tell_start(const struct arguments *a, const struct input *input) {
+static void tell_start(const struct settings *settings, const struct input *input,
+                       const char *trace) {
     char text[1024] = "", size[32] = "";
-    put_changed(&a->settings.options, text, sizeof text);
-    if (a->settings.memory != UINT64_MAX)
-        snprintf(size, sizeof size, ", on %.1f GiB", (double)a->settings.memory / (1 << 30));
+    put_changed(&settings->options, text, sizeof text);
+    if (settings->memory != UINT64_MAX)
+        snprintf(size, sizeof size, ", on %.1f GiB", (double)settings->memory / (1 << 30));
     if (input->settings)
-        fprintf(stderr, "bfcreplay: %s: starts from the recorded settings: %s%s\n", a->trace,
+        fprintf(stderr, "bfcreplay: %s: starts from the recorded settings: %s%s\n", trace,
                 *text ? text : "the defaults", size);
     else if (input->from_trace)
         fprintf(stderr, "bfcreplay: %s: its settings were not recorded; replayed with %s%s\n",
-                a->trace, *text ? text : "the defaults", size);
+                trace, *text ? text : "the defaults", size);
 }
 
-/* Starts from what was recorded; what the command line gives counts over it. */
-static void start_as_recorded(struct arguments *a, const struct input *input) {
-    struct settings *settings = &a->settings;
-    if (settings->memory == UINT64_MAX && input->device_bytes && !input_spilled(input).blocks)
-        settings->memory = input->device_bytes;
+/* Returns the recorded settings, over which those of the command line count. */
+static struct settings start_as_recorded(const struct arguments *a, const struct input *input,
+                                         const char *trace) {
+    struct settings settings = a->settings;
+    if (settings.memory == UINT64_MAX && input->device_bytes && !input_spilled(input).blocks)
+        settings.memory = input->device_bytes;
     if (input->settings) {
-        bfc_options_init(&settings->options);
-        take_recorded(a, input, &settings->options);
+        bfc_options_init(&settings.options);
+        take_recorded(a, input, &settings.options);
         for (unsigned i = 0; i < a->given_count; i++)
-            bfc_option_set(&settings->options, a->given[i].option, a->given[i].value);
+            bfc_option_set(&settings.options, a->given[i].option, a->given[i].value);
     }
-    tell_start(a, input);
+    tell_start(&settings, input, trace);
+    return settings;
 }
 
-static int replay_all(struct arguments *a) {
+/* Writes the page; with --beside, reads and replays the other trace for it first. */
+static bool write_report(const struct arguments *a, const struct replayed *first,
+                         struct plan_error *error) {
+    struct replayed replayed[2] = {*first};
+    struct input other;
+    struct log log = {0};
+    struct result result;
+    if (!a->beside)
+        return show_report(replayed, 1, a->report, error);
+    if (!input_read(&other, a->beside, error))
+        return false;
+    struct settings settings = start_as_recorded(a, &other, a->beside);
+    replayed[1] = (struct replayed){a->beside, &other, &settings, &log};
+    bool good = replay(&other, &settings, &log, &result, error) &&
+                show_report(replayed, 2, a->report, error);
+    log_free(&log);
+    input_free(&other);
+    return good;
+}
+
+static int run_one(const struct arguments *a, const struct input *input,
+                   const struct settings *settings) {
+    struct shown shown = {.settings = *settings};
+    struct log log = {0};
+    struct replayed replayed = {a->trace, input, settings, &log};
+    struct plan_error error;
+    bool good =
+        replay(input, settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
+        (!a->events || show_events(input, &log, a->events, &error)) &&
+        (!a->plot || show_plot(input, &log, a->plot, &error)) &&
+        (!a->report || write_report(a, &replayed, &error)) &&
+        (!a->snapshot || show_snapshot(input, settings, &log, a->trace, a->snapshot, &error)) &&
+        (!a->chrome_trace || show_chrome_trace(input, &log, a->chrome_trace, &error));
+    log_free(&log);
+    if (!good)
+        return report_failure(&error);
+    if (!a->report || strcmp(a->report, "-") != 0)
+        (a->json ? show_json : show_text)(&shown, stdout);
+    return GOOD;
+}
+
+static int replay_all(const struct arguments *a) {
     struct input input;
     struct plan_error error;
     if (!input_read(&input, a->trace, &error))
@@ -406,8 +415,8 @@ static int replay_all(struct arguments *a) {
     if (input.events.unknown_frees)
         fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
                 input.events.unknown_frees);
-    start_as_recorded(a, &input);
-    int status = (a->compare ? compare_policies : run_one)(a, &input);
+    const struct settings settings = start_as_recorded(a, &input, a->trace);
+    int status = (a->compare ? compare_policies : run_one)(a, &input, &settings);
     input_free(&input);
     if (status == GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
         fputs("bfcreplay: standard output cannot be written\n", stderr);

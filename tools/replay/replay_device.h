@@ -61,7 +61,7 @@ struct device {
     uint32_t region_count, region_room;
     uint64_t *reserved; /* the caller's: bytes taken from all devices together */
     uint64_t *peak;     /* the caller's: the most that `reserved` ever was */
-    struct log *log;    /* or NULL */
+    struct log *log;    /* NULL: regions and blocks are not logged */
 };
 
 /* The upstream of a pool over this device; with `paged` it has pages. */

@@ -8,8 +8,8 @@
 #include "tools/report/page.h"
 #include "tools/text/json_writer.h"
 
-static void put_start(const struct input *input, const struct settings *settings, const char *trace,
-                      FILE *stream) {
+static void put_start(const struct replayed *replayed, FILE *stream) {
+    const struct settings *settings = replayed->settings;
     struct json_writer json = json_writer_init(stream);
     char configuration[4096];
     bfc_options_print(&settings->options, configuration, sizeof configuration);
@@ -18,8 +18,8 @@ static void put_start(const struct input *input, const struct settings *settings
     json_string(&json, "type", "start");
     json_unsigned(&json, "format", REPORT_FORMAT);
     json_string(&json, "clock", "calls");
-    json_string(&json, "names", input->from_trace ? "allocation" : "row");
-    json_string(&json, "command", trace);
+    json_string(&json, "names", replayed->input->from_trace ? "allocation" : "row");
+    json_string(&json, "command", replayed->trace);
     json_string(&json, "library", BFC_VERSION);
     if (settings->memory == UINT64_MAX)
         json_null(&json, "memory");
@@ -86,14 +86,13 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
 
 /* Writes the lines that have foreign texts. report_put escapes these, as they could otherwise end
  * the page's script element. False: no memory. */
-static bool put_texts(const struct replayed *replayed, const struct settings *settings,
-                      FILE *stream) {
+static bool put_texts(const struct replayed *replayed, FILE *stream) {
     char *lines = NULL;
     size_t size;
     FILE *memory = open_memstream(&lines, &size);
     if (!memory)
         return false;
-    put_start(replayed->input, settings, replayed->trace, memory);
+    put_start(replayed, memory);
     put_sites(replayed->input, memory);
     bool good = !ferror(memory);
     good = fclose(memory) == 0 && good;
@@ -103,18 +102,17 @@ static bool put_texts(const struct replayed *replayed, const struct settings *se
     return good;
 }
 
-static bool put_recording(const struct replayed *replayed, const struct settings *settings,
-                          FILE *stream) {
+static bool put_recording(const struct replayed *replayed, FILE *stream) {
     const struct input *input = replayed->input;
-    if (!put_texts(replayed, settings, stream))
+    if (!put_texts(replayed, stream))
         return false;
     put_calls(input, replayed->log, stream);
     fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
     return true;
 }
 
-bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
-                 const char *path, struct plan_error *error) {
+bool show_report(const struct replayed *replayed, unsigned count, const char *path,
+                 struct plan_error *error) {
     struct file_writer writer;
     bool to_stdout = strcmp(path, "-") == 0;
     if (!to_stdout && !file_open(&writer, path, error))
@@ -125,7 +123,7 @@ bool show_report(const struct replayed *replayed, unsigned count, const struct s
     for (unsigned i = 0; i < count && good; i++) {
         if (i > 0)
             report_beside(stream);
-        good = put_recording(&replayed[i], settings, stream);
+        good = put_recording(&replayed[i], stream);
     }
     report_end(stream);
     if (good)

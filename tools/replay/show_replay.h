@@ -42,10 +42,11 @@ bool show_plot(const struct input *input, const struct log *log, const char *pat
 struct replayed {
     const char *trace;
     const struct input *input;
+    const struct settings *settings;
     const struct log *log;
 };
-bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
-                 const char *path, struct plan_error *error);
+bool show_report(const struct replayed *replayed, unsigned count, const char *path,
+                 struct plan_error *error);
 
 /*
  * Writes PyTorch's memory snapshot, a pickle that its viewers read. `trace` is the replayed file.

@@ -29,7 +29,17 @@ const POWERS = Array.from({length: 50}, (_, i) => 2 ** i);
 const DECADES = Array.from({length: 16}, (_, i) => [1, 2, 5].map(n => n * 10 ** i)).flat();
 /* A moment goes there and back unchanged: moments are whole nanoseconds at the finest. */
 const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : Math.round(x * 1e9) / 1e3;
-const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.getElementById("main").clientWidth));
+const CHART_WIDTH = () => Math.max(240, Math.min(1184, document.getElementById("main").clientWidth));
+const isNarrow = () => CHART_WIDTH() < 560;
+
+/* Words beside the mouse, wholly inside what is seen of the page. */
+const showTip = (tip, text, {clientX, clientY}) => {
+  tip.hidden = !text;
+  tip.textContent = text;
+  const {offsetWidth: wide, offsetHeight: tall} = tip, right = document.documentElement.clientWidth - wide - 4, below = clientY + 18;
+  tip.style.left = Math.max(4, Math.min(clientX + 14, right)) + "px";
+  tip.style.top = Math.max(4, below + tall + 4 > innerHeight ? clientY - tall - 12 : below) + "px";
+};
 
 /* Charts share what is shown of the time, and the moment. */
 const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: [], onTime: [], ownMost: 0, commonMost: 0, commonSpan: 0, onShown: () => {}};
@@ -69,6 +79,47 @@ const asPicture = paint => {
   };
 };
 
+/* The least and the most of a figure within each column of pixels, which may have many calls: a value stays until the next one. */
+const columnsOf = ([x, figures], from, to, count) => {
+  const least = new Float64Array(count).fill(NaN), most = new Float64Array(count).fill(NaN);
+  let low = 0, high = x.length;
+  while (low < high) { const middle = (low + high) >> 1; if (x[middle] <= from) low = middle + 1; else high = middle; }
+  for (let c = 0, i = low; c < count; c++) {
+    const end = from + (to - from) * (c + 1) / count, first = Math.max(0, i - 1);
+    while (i < x.length && x[i] < end) i++;
+    if (i === 0 || first >= x.length - 1 && x[x.length - 1] < end - (to - from) / count) continue;  // before the first call, or after the last
+    for (let k = first; k < i; k++) {
+      if (!(figures[k] >= least[c])) least[c] = figures[k];
+      if (!(figures[k] <= most[c])) most[c] = figures[k];
+    }
+  }
+  return {least, most};
+};
+
+/* Layers over one time, one before another: areas in full colour up to each column's least and light up to its most, or lines. */
+const paintLayers = (chart, layers) => {
+  const {min: x0, max: x1} = chart.scales.x, {min: y0, max: y1} = chart.scales.y, {picture, pen, wide, tall} = newPicture(chart);
+  const height = figure => Math.round((figure - y0) / (y1 - y0) * tall);
+  for (const {data, colour, line} of layers) {
+    const {least, most} = columnsOf(data, x0, x1, wide), paint = (c, low, high, alpha) => {
+      pen.globalAlpha = alpha; pen.fillRect(c, tall - high, 1, high - low); };
+    for (let c = 0; c < wide; c++) {
+      if (isNaN(most[c])) continue;
+      const low = height(least[c]), high = height(most[c]), thick = Math.ceil(1.5 * devicePixelRatio);
+      pen.fillStyle = css(line ? colour : "back"); paint(c, line ? low - thick : low, high, 1);
+      if (line) continue;
+      pen.fillStyle = css(colour); paint(c, 0, low, 1); paint(c, low, high, 0.55);
+    }
+  }
+  return picture;
+};
+/* In words, at a place of the chart. */
+const columnWords = (chart, data) => {
+  if (!(chart.cursor.left >= 0)) return "–";
+  const at = left => chart.posToVal(left, "x"), {least, most} = columnsOf(data, at(chart.cursor.left), at(chart.cursor.left + 1), 1);
+  return isNaN(most[0]) ? "–" : least[0] === most[0] ? bytes(most[0]) : `${bytes(least[0])} to ${bytes(most[0])}`;
+};
+
 const verticals = (failures) => chart => {
   const {ctx, bbox} = chart;
   const line = (x, colour, dash) => {
@@ -99,16 +150,17 @@ const addChart = (body, label, data, series, {height = 260, failures = [], draw 
   body.append(holder);
   const axis = {stroke: () => css("faint"), grid: {stroke: () => css("line"), width: 1}, ticks: {stroke: () => css("line"), width: 1}};
   const chart = new uPlot({
-    width: CHART_WIDTH(), height, padding: [8, 44, 0, 0],
-    series: [{label: byCalls ? "call" : "seconds", value: (u, v) => v === null ? "–" : byCalls ? count(v) : v.toFixed(6)}, ...series],
+    width: CHART_WIDTH(), height, padding: [8, isNarrow() ? 14 : 44, 0, 0],
+    series: [{label: byCalls ? "call" : "seconds", value: u => u.cursor.left >= 0 ? byCalls ? count(Math.round(u.posToVal(u.cursor.left, "x"))) : u.posToVal(u.cursor.left, "x").toFixed(6) : "–"}, ...series],
     scales: {x: {time: false, range: () => [view.from, view.to]}, y},
     axes: [{...axis, space: 90, incrs: byCalls ? DECADES : DECADES.map(n => n / 1e6),
-            label: byCalls ? "calls" : "seconds since the first CUDA allocation", labelSize: 20, labelFont: "12px system-ui", font: "11px system-ui",
+            label: byCalls ? "calls" : isNarrow() ? "seconds" : "seconds since the first CUDA allocation", labelSize: 20, labelFont: "12px system-ui", font: "11px system-ui",
             values: (u, ticks) => ticks.map(t => byCalls ? count(t) : String(+t.toFixed(6)))},
-           {...axis, size: 78, incrs: POWERS, space: 34, font: "11px system-ui", values: (u, ticks) => ticks.map(tick)}],
+           {...axis, size: isNarrow() ? 64 : 78, incrs: POWERS, space: 34, font: "11px system-ui", values: (u, ticks) => ticks.map(tick)}],
     legend: {show: legend, live: true},
     cursor: {drag: {x: true, y: !onlyX, uni: onlyX ? null : 20, setScale: false}, sync: {key: "time", scales: ["x", null]}, points: {show: false}},
     hooks: {draw: [...draw, verticals(failures)],
+      setCursor: [u => { if (legend) u.setLegend({idx: u.cursor.idx}, false); }], /* it is told of new indices alone, and before the cursor has moved */
       setSelect: [u => {
         const {left, top, width, height: tall} = u.select;
         if (width > 4) showTime(u.posToVal(left, "x"), u.posToVal(left + width, "x"));

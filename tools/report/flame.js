@@ -26,6 +26,8 @@ const neighbour = (node, key) => {
 const newFlame = () => {
   const box = element("div", {class: "flame", role: "tree", "aria-label": "flame graph"}), says = element("span", {class: "faint"});
   const search = element("input", {type: "search", placeholder: "search frames", "aria-label": "search frames"}), back = element("button", {type: "button"}, "whole");
+  const tip = element("div", {class: "tip", hidden: ""});
+  box.addEventListener("mouseleave", () => { tip.hidden = true; });
   const flame = {whole: null, root: null, parts: new Map()};
   const matches = node => search.value && node.name.toLowerCase().includes(search.value.toLowerCase());
   /* Bytes below matching frames, each once. */
@@ -41,13 +43,15 @@ const newFlame = () => {
     event.preventDefault(); event.stopPropagation();
   };
   const draw = () => {
+    tip.hidden = true;
     const placed = layFlame(flame.root);
     flame.parts = new Map();
     box.style.height = (placed.reduce((most, part) => Math.max(most, part.depth), 0) + 1) * ROW + "px";
     box.replaceChildren(...placed.map(({node, left, width, depth}, i) => {
-      const part = element("div", {role: "treeitem", tabindex: i ? "-1" : "0", title: wordsOfNode(node, flame.whole), "data-bytes": Math.round(node.bytes), class: matches(node) ? "found" : "",
+      const part = element("div", {role: "treeitem", tabindex: i ? "-1" : "0", "aria-label": wordsOfNode(node, flame.whole), "data-bytes": Math.round(node.bytes), class: matches(node) ? "found" : "",
         style: `left:${100 * left}%;width:${100 * width}%;top:${depth * ROW}px;--tint:${PALETTE[[...node.name].reduce((a, c) => (a * 31 + c.charCodeAt(0)) % 997, 7) % PALETTE.length]}`}, node.name);
       part.addEventListener("click", () => zoomTo(node));
+      part.addEventListener("mousemove", event => showTip(tip, wordsOfNode(node, flame.whole), event));
       part.addEventListener("keydown", event => onFlameKey(event, node));
       flame.parts.set(node, part);
       return part;
@@ -59,6 +63,6 @@ const newFlame = () => {
   search.addEventListener("input", draw);
   back.addEventListener("click", () => zoomTo(flame.whole));
   flame.show = held => { flame.root = flame.whole = treeOf(held); if (flame.whole.bytes) draw(); else box.replaceChildren(); };
-  flame.body = element("div", {}, search, back, says, box);
+  flame.body = element("div", {}, search, back, says, box, tip);
   return flame;
 };

@@ -97,7 +97,12 @@ const lostCalls = ofType("calls").reduce((most, line) => Math.max(most, line.los
 
 /* What samples say; without the job's clock in them (an older recording) the recorder's is all there is. */
 const sampleAt = sample => sample.us ?? sample.seconds * 1e6;
-for (const sample of samples) for (const p of sample.pools) (poolOf(p.pool).samples ||= []).push({at: sampleAt(sample), ...p});
+/* The recorder writes the calls until a sample before it: `calls` is how many. */
+const callsSoFar = new Map();
+for (const line of lines) {
+  for (const [, , number] of line.type === "calls" ? line.calls : []) callsSoFar.set(number, (callsSoFar.get(number) || 0) + 1);
+  for (const p of line.type === "sample" ? line.pools : []) (poolOf(p.pool).samples ||= []).push({at: sampleAt(line), calls: callsSoFar.get(p.pool) || 0, ...p});
+}
 const maps = ofType("map").map(line => ({at: sampleAt(line), map: line.map}));
 const landmarks = samples.flatMap(sample => sample.landmarks);
 const before = ofType("events").filter(line => line.of);

@@ -88,6 +88,9 @@ document.addEventListener("keydown", onKey);
 document.getElementById("dark").addEventListener("click", toggleTheme);
 document.getElementById("keys").addEventListener("click", toggleHelp);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showAgain);
+/* A phone that is turned, or a window of another width. */
+let drawnAt = CHART_WIDTH();
+addEventListener("resize", () => { if (CHART_WIDTH() !== drawnAt) { drawnAt = CHART_WIDTH(); showAgain(); } });
 /* On paper all is open, and light. */
 addEventListener("beforeprint", () => {
   if (isDark()) { toggleTheme(); addEventListener("afterprint", toggleTheme, {once: true}); }

@@ -20,46 +20,64 @@ const unseen = lostCalls ? "whose allocation was not seen here" : "allocated bef
 const unknownWords = pool => pool.unknownFrees ? ` ${many(pool.unknownFrees, "block")} ${unseen}, and freed since, ${pool.unknownFrees === 1 ? "is" : "are"} not in it.` : "";
 const lostWords = lostCalls ? ` Up to ${many(lostCalls, "event")} were overwritten before they were seen: blocks may be missing, or be drawn beyond their free, until their address comes again.` : "";
 
-const samplesData = seen => [
-  seen.map(p => toAxis(p.at)), seen.map(p => p.reserved), seen.map(p => p.in_use + p.pending + p.deferred),
-  seen.map(p => p.in_use), seen.map(p => p.requested)];
 /* Bytes, padding included, of a job's blocks whose allocation is not among its calls; undefined where it told none. */
 const toldBefore = pool => {
   if (!toldSpace || toldSpace.left_out) return undefined;
   const seen = new Set(pool.blocks.address), number = [...pools].find(([, one]) => one === pool)[0];
   return sum(spaceFromJob(number).pieces.filter(piece => piece.used && !seen.has(piece.start)).map(piece => piece.size));
 };
-/* Calls tell differences: what was there before them follows from the sample behind them. A job does not stand still between
-   its counters and its calls, so it is no more than what the job's blocks tell, and no less but for padding. */
-const baseOf = pool => {
-  const sample = pool.samples?.[pool.samples.length - 1], last = pool.at.length - 1;
-  if (byCalls || !sample || last < 0) return {live: 0, reserved: 0};
+/* Calls tell differences: what was there before them follows from the samples behind them, of which the middle one counts. Of
+   one sample it is no more than what the job's blocks tell, and no less but for padding: a job does not stand still between its
+   counters and its calls. */
+const middle = numbers => numbers.sort((a, b) => a - b)[numbers.length >> 1];
+const findBase = pool => {
+  const seen = pool.samples ?? [], last = pool.at.length - 1;
+  if (byCalls || !seen.length || last < 0) return {live: 0, reserved: 0};
+  const behind = toldSpace ? [] : seen.filter(p => p.calls), [sample] = seen.slice(-1);
+  const less = (figure, calls) => middle(behind.map(p => p[figure] - calls[p.calls - 1]));
+  if (behind.length) return {live: Math.max(0, less("requested", pool.live)), reserved: Math.max(0, less("reserved", pool.reserved))};
   const told = toldBefore(pool), follows = Math.max(0, sample.requested - pool.live[last]), padding = sample.in_use - sample.requested;
   return {live: told === undefined ? follows : Math.max(0, told - padding, Math.min(told, follows)), reserved: Math.max(0, sample.reserved - pool.reserved[last])};
 };
-/* What the last call left stays until the end, when other pools may have had calls. */
+const baseOf = pool => pool.base ||= findBase(pool);
+/* What was there before the first call is drawn from the first sample on; what the last call left stays until the end, when
+   other pools may have had calls. */
 const callsData = pool => {
-  const base = baseOf(pool), last = pool.at.length - 1, stays = last >= 0 && pool.at[last] < lastAt ? [last] : [];
-  const series = (figures, then) => [...figures, ...stays.map(i => figures[i])].map(then);
-  return [[...pool.at, ...stays.map(() => lastAt)].map(toAxis), series(pool.reserved, n => n + base.reserved), series(pool.live, n => n + base.live)];
+  const base = baseOf(pool), begin = pool.samples?.[0]?.at, end = pool.at.length - 1, x = pool.at.map(toAxis);
+  const reserved = pool.reserved.map(n => n + base.reserved), live = pool.live.map(n => n + base.live);
+  if (begin < pool.at[0]) { x.unshift(toAxis(begin)); reserved.unshift(base.reserved); live.unshift(base.live); }
+  if (pool.at[end] < lastAt) { x.push(toAxis(lastAt)); reserved.push(reserved.at(-1)); live.push(live.at(-1)); }
+  return [x, reserved, live];
 };
-const area = (label, colour) => ({label, stroke: () => css(colour), fill: () => css(colour), width: 0, points: {show: false},
-  paths: uPlot.paths.stepped({align: 1}), value: (u, v) => v === null ? "–" : bytes(v)});
-const curve = (label, colour) => ({...area(label, colour), fill: undefined, width: 1.6});
+const curve = (label, colour) => ({label, stroke: () => css(colour), width: 1.6, points: {show: false}, paths: uPlot.paths.stepped({align: 1}),
+  value: (u, v) => v === null ? "–" : bytes(v)});
+
+const addLayers = (body, label, layers, most, failures, height = 260) => addChart(body, label, [[toAxis(firstAt), toAxis(lastAt)], ...layers.map(() => [0, 0])],
+  layers.map(({data, colour, label: name}) => ({label: name, stroke: () => css(colour), fill: () => css(colour), points: {show: false}, paths: () => null,
+    value: chart => columnWords(chart, data)})),
+  {height, failures, draw: [asPicture(chart => paintLayers(chart, layers))], y: {range: () => [0, most * 1.04]}});
 
 /* Of a job as it is now, one sample and its last events: a thread that seldom calls has numbers of events that are too low. */
-const callsWords = pool => (pool.samples?.length ?? 0) === 1 ? "After every call; calls of several threads may be out of order." : "Exact: after every call.";
+const memoryWords = (pool, byEvery) => {
+  if (!byEvery) return "By samples: what lay between two of them shows in the peaks above alone; bfcstat record --events tells every call.";
+  if (byCalls) return "Exact: every call counts.";
+  return pool.samples?.length > 1 ? "By every call that was recorded." : "By the last calls; those of several threads may be out of order.";
+};
 const showMemory = (pool, failures) => {
-  const bySamples = (pool.samples?.length ?? 0) > 1;
-  const body = section("Memory over time", bySamples ? "By samples: what lay between two of them shows in the peaks above alone. Dashed: an allocation failed."
-    : `${callsWords(pool)} Dashed: an allocation failed.${unknownWords(pool)}`);
-  const data = bySamples ? samplesData(pool.samples) : callsData(pool);
-  if (!data[0].length) { body.append("Nothing was recorded."); return; }
-  const most = data[1].reduce((a, b) => Math.max(a, b), 1);
+  const byEvery = pool.calls.length > 0, seen = pool.samples ?? [];
+  const body = section("Memory over time", memoryWords(pool, byEvery) + " A column of pixels is filled up to its least, and light up to its most." +
+    ` Dashed: an allocation failed.${byEvery ? unknownWords(pool) + lostWords : ""}`);
+  const at = seen.map(p => toAxis(p.at)), bySample = (figure, colour, label, line) => ({data: [at, seen.map(figure)], colour, label, line});
+  const [x, reserved, live] = callsData(pool);
+  const layers = byEvery ? [{data: [x, reserved], colour: "ready", label: "reserved"}, {data: [x, live], colour: "use", label: "asked for by live blocks"}]
+    : [bySample(p => p.reserved, "ready", "reserved: ready above"), bySample(p => p.in_use + p.pending + p.deferred, "pending", "in use, pending and deferred"),
+      bySample(p => p.in_use, "use", "in use"), bySample(p => p.requested, "requested", "asked for", true)];
+  if (!layers[0].data[0].length) { body.append("Nothing was recorded."); return; }
+  const most = layers.reduce((so, {data: [, figures]}) => figures.reduce((a, b) => Math.max(a, b), so), 1);
   view.ownMost = Math.max(view.ownMost, most);
-  addChart(body, "memory over time", data, bySamples ?
-    [area("reserved: ready above", "ready"), area("in use, pending and deferred", "pending"), area("in use", "use"), curve("asked for", "requested")]
-    : [area("reserved", "ready"), area("asked for by live blocks", "use")], {failures, y: {range: () => [0, Math.max(most, view.commonMost) * 1.04]}});
+  addLayers(body, "memory over time", layers, Math.max(most, view.commonMost), failures);
+  const waits = bySample(p => p.pending + p.deferred, "pending", "pending and deferred, by samples");
+  if (byEvery && seen.length > 1 && waits.data[1].some(Boolean)) addLayers(body, "pending and deferred", [waits], Math.max(...waits.data[1]), failures, 150);
 };
 
 const showFragmentation = (pool, failures) => {
@@ -182,13 +200,7 @@ const blockText = (pool, i, most = 14) => [
 const addTip = (holder, chart, textAt) => {
   const tip = element("div", {class: "tip", hidden: ""});
   holder.append(tip);
-  chart.over.addEventListener("mousemove", () => {
-    const text = textAt(chart.posToVal(chart.cursor.left, "x"), chart.posToVal(chart.cursor.top, "y"));
-    tip.hidden = !text;
-    tip.textContent = text;
-    tip.style.left = Math.min(chart.cursor.left + 96, CHART_WIDTH() - 260) + "px";
-    tip.style.top = chart.cursor.top + 24 + "px";
-  });
+  chart.over.addEventListener("mousemove", event => showTip(tip, textAt(chart.posToVal(chart.cursor.left, "x"), chart.posToVal(chart.cursor.top, "y")), event));
   chart.over.addEventListener("mouseleave", () => { tip.hidden = true; });
 };
 
@@ -319,11 +331,9 @@ const showSpace = (number, pool) => {
   });
   canvas.addEventListener("mousemove", event => {
     const c = Math.floor(event.offsetX / CELL) + columns * Math.floor(event.offsetY / (CELL + 4));
-    tip.hidden = !grid || c >= grid.cells;
-    if (tip.hidden) return;
+    if (!grid || c >= grid.cells) { tip.hidden = true; return; }
     const size = Math.min(grid.cellBytes, grid.total - c * grid.cellBytes);
-    tip.textContent = `${bytes(size)}: ${share(grid.used[c] / size)} in use` + (grid.pending[c] ? `, ${share(grid.pending[c] / size)} pending` : "");
-    tip.style.left = event.offsetX + 14 + "px"; tip.style.top = event.offsetY + 14 + "px";
+    showTip(tip, `${bytes(size)}: ${share(grid.used[c] / size)} in use` + (grid.pending[c] ? `, ${share(grid.pending[c] / size)} pending` : ""), event);
   });
   canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
 };
@@ -399,7 +409,7 @@ const showSizes = (number, pool) => {
   const body = section("Requested sizes", "How many requests had a size up to the figure on the left, and above half of it.");
   const tallest = histogram.sizes.reduce((most, bin) => Math.max(most, bin.count), 1);
   body.append(element("table", {}, ...histogram.sizes.map(bin => element("tr", {}, cell(bytes(bin.up_to)), cell(count(bin.count)),
-    element("td", {}, element("div", {style: `background:var(--use);height:.8em;border-radius:2px;width:${Math.max(0.1, 40 * bin.count / tallest)}rem`}))))));
+    element("td", {}, element("div", {style: `background:var(--use);height:.8em;border-radius:2px;width:calc(min(40rem, 45vw) * ${Math.max(0.003, bin.count / tallest)})`}))))));
   for (const [name, title] of [["allocate_latency", "Time of an allocation"], ["free_latency", "Time of a free"]])
     if (histogram[name]?.timed) main.append(element("p", {class: "faint"},
       `${title}: half within ${duration(histogram[name].p50_ns)}, 99 % within ${duration(histogram[name].p99_ns)} (${count(histogram[name].timed)} timed)`));

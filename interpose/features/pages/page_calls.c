@@ -18,7 +18,7 @@
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
-#include "interpose/driver/retry_release.h"
+#include "interpose/features/common/retry_release.h"
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
 

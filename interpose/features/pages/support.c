@@ -5,7 +5,7 @@
 
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
-#include "interpose/driver/retry_release.h"
+#include "interpose/features/common/retry_release.h"
 #include "pool/pool.h"
 
 unsigned bfc_paging_slot;

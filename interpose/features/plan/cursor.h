@@ -33,7 +33,7 @@ struct bfc_course {
     int64_t miss_budget;    /* misses that the follower still accepts, in units of follow.c */
     int64_t earned;         /* what this period added to `miss_budget` */
     int32_t moved;          /* distance of the last jump in this period, in slots; 0: no jump */
-    uint32_t moved_at;      /* index of the expected slot after that jump */
+    uint32_t moved_at;      /* index of the slot that was expected right after that last jump */
     uint32_t unmatched;     /* allocations in a row without a match */
     uint32_t begun; /* once lost: how many allocations in a row match the period's first slots */
     bool lost;

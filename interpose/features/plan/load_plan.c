@@ -13,7 +13,7 @@
 #include "base/shared_folder.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
-#include "interpose/config/program.h"
+#include "interpose/features/common/program.h"
 #include "interpose/features/plan/followed_plan.h"
 
 #define FILE_MOST ((size_t)64 << 20)

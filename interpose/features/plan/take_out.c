@@ -1,9 +1,9 @@
 /* Writes the plans that this process follows, for its next run. */
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
-#include "interpose/config/program.h"
+#include "interpose/features/common/answer_file.h"
+#include "interpose/features/common/program.h"
 #include "interpose/features/plan/followed_plan.h"
-#include "interpose/stats/answer_file.h"
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];

@@ -8,8 +8,8 @@
 #include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "base/sizes.h"
-#include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/features/common/message.h"
 #include "interpose/host/scratch.h"
 #include "interpose/table/feature.h"
 #include "pool/pages.h"
@@ -352,7 +352,8 @@ static bool try_features(struct bfc_message *message, const struct picture *p) {
     return false;
 }
 
-/* All advice; only that of features applies to a request larger than the device too. */
+/* Each function adds one piece of advice, and returns whether it applies. For a request that is too
+ * large for the device, only the features are asked. */
 static bool (*const advice[])(struct bfc_message *message, const struct picture *p) = {
     try_limit, try_reserve, try_without_plan, try_growth, try_trim, try_wait, try_features,
 };

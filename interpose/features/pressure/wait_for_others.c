@@ -398,7 +398,8 @@ static void note_in_vain(const struct wait *wait) {
         bfc_store_relaxed(vain_on(wait->call), held_by_others(wait->call));
 }
 
-/* Whether others hold enough memory, not known to stay with them: else a wait would be in vain. */
+/* Whether a wait can help. It cannot if the others hold less than the allocation lacks; nor if they
+ * hold as much as when a wait was in vain, and no other job with this library is on the device. */
 static bool others_hold_enough(const struct bfc_call *call) {
     uint64_t lacks = bfc_call_device_lacks(call), held = held_by_others(call);
     return lacks == 0 || (lacks <= held && !was_in_vain(call, held));

@@ -16,7 +16,7 @@
 #include <cuda.h>
 #include <stddef.h>
 
-#include "interpose/stats/stack_tables.h"
+#include "interpose/features/common/stack_tables.h"
 
 /* Records an allocation that succeeded. */
 void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes);

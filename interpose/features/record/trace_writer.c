@@ -27,7 +27,7 @@
 #include "base/open_file.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/config/program.h"
+#include "interpose/features/common/program.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
@@ -37,7 +37,7 @@
 #include "pool/structures/lock.h"
 
 #define BUFFERS 8
-#define RECORDS 8192 /* in a buffer, and so in a block */
+#define RECORDS 8192 /* of a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
 #define MOST_NAPS 10000 /* a second in all */

@@ -10,7 +10,7 @@
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
-#include "interpose/driver/retry_release.h"
+#include "interpose/features/common/retry_release.h"
 #include "interpose/features/share/page_message.h"
 
 #define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller pages */

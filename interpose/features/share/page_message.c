@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/shared_folder.h"
-#include "interpose/host/siphash.h"
+#include "interpose/features/share/siphash.h"
 #include "segment/left_over.h"
 
 enum {

@@ -9,8 +9,8 @@
 #ifndef BFC_INTERPOSE_PAGE_MESSAGE_H
 #define BFC_INTERPOSE_PAGE_MESSAGE_H
 
+#include "interpose/features/share/local_socket.h"
 #include "interpose/features/share/token.h"
-#include "interpose/host/local_socket.h"
 
 struct bfc_page_request {
     uint64_t table, generation; /* the token's */

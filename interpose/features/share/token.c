@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "interpose/host/siphash.h"
+#include "interpose/features/share/siphash.h"
 
 /* The last byte is the version of the layout; the first is not valid in text. */
 static const uint8_t magic[8] = {0xbf, 'C', 'I', 'P', 'C', 0xbf, 0x00, 0x01};

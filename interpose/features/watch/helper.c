@@ -9,8 +9,10 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "interpose/arena/arena.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
+#include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
 #include "segment/other_jobs.h"
@@ -71,6 +73,18 @@ static void own_segment(struct bfc_segment_header *published) {
         bfc_store_release(&published->owner, (uint32_t)syscall(SYS_gettid));
 }
 
+/* A program that neither allocates nor frees does not look at its fences, so what it freed last
+ * would be pending for ever. */
+static void settle_arenas(void) {
+    struct bfc_arena *arena = NULL;
+    if (!bfc_background_begin())
+        return;
+    while ((arena = bfc_arena_next(arena)))
+        if (!bfc_arena_is_host(arena))
+            bfc_reuse_settle(arena);
+    bfc_background_end();
+}
+
 /* Refreshes the map if a reader asked for it. After a refresh that took t, requests within 100 t
  * keep the old map, so that refreshing takes at most a hundredth of one processor. */
 static void serve_refresh(struct bfc_segment_header *published) {
@@ -83,6 +97,7 @@ static void serve_refresh(struct bfc_segment_header *published) {
     served = asked;
     if (now < next_ns)
         return;
+    settle_arenas();
     bfc_occupancy_refresh();
     uint64_t end = bfc_now_ns();
     next_ns = end + 100 * (end - now);

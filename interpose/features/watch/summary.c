@@ -7,8 +7,8 @@
 #include "base/bytes.h"
 #include "base/share.h"
 #include "interpose/arena/arena.h"
-#include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/features/common/message.h"
 #include "interpose/stats/published_segment.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
@@ -59,6 +59,11 @@ static void add_pool(struct bfc_message *message, const struct bfc_segment_pool 
         bfc_message_add(message, "    %llu out of memory, %llu saved by last resorts\n",
                         (unsigned long long)stats->out_of_memory,
                         (unsigned long long)stats->retries);
+    if (stats->invalid_frees)
+        bfc_message_add(message,
+                        "    invalid frees: %llu, of blocks freed before or of addresses inside "
+                        "blocks (BFC_SUMMARY=leaks tells where)\n",
+                        (unsigned long long)stats->invalid_frees);
 }
 
 static const char *bypass_name(unsigned kind) {
@@ -71,6 +76,9 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
         forwarded += counters->forwarded_allocations[i];
     bfc_message_add(message, "  not pooled: %llu allocations forwarded", forwarded);
+    if (counters->forwarded_frees[BFC_FORWARD_FOREIGN])
+        bfc_message_add(message, ", %llu frees of foreign addresses",
+                        (unsigned long long)counters->forwarded_frees[BFC_FORWARD_FOREIGN]);
     for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
         if (counters->bypassed_calls[i])
             bfc_message_add(message, ", %s %llu (%s)", bypass_name(i),

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/region_map.h"
-#include "interpose/stats/answer_file.h"
+#include "interpose/features/common/answer_file.h"
 
 static enum bfc_who_state state_of(const struct bfc_block_info *block) {
     if (block->bare)

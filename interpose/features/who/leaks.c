@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/file_name.h"
-#include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/features/common/message.h"
 #include "interpose/features/who/samples.h"
 #include "interpose/features/who/sites.h"
 #include "interpose/host/c_library.h"

@@ -15,7 +15,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* ---- when ---- */
+/* ---- when a thread takes a sample ---- */
 
 /* A thread's random generator and pace. The struct is not thread-local itself, because the loader
  * has little room for the thread-local variables of a library that is opened late. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/stats/stack_tables.h"
+#include "interpose/features/common/stack_tables.h"
 #include "layout/who.h"
 #include "pool/structures/lock.h"
 

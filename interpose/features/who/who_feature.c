@@ -3,10 +3,11 @@
 
 #include "base/bytes.h"
 #include "base/file_name.h"
-#include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/features/common/message.h"
 #include "interpose/features/who/frees.h"
 #include "interpose/features/who/samples.h"
+#include "interpose/features/who/stacks/readable.h"
 #include "interpose/table/feature.h"
 
 /* Each request word rises with each request, so one that differs from its last answer is new. */
@@ -52,8 +53,14 @@ static void name_holders(struct bfc_message *message) {
                         exact ? "" : "estimates; ");
 }
 
+static void note_sandbox(const struct bfc_driver *driver) {
+    (void)driver;
+    bfc_readable_begin_process();
+}
+
 static const struct bfc_feature who = {
     .name = "who",
+    .driver_found = note_sandbox,
     .reader_asked = write_if_asked,
     .at_exit = bfc_leaks_at_exit,
     .sample_due = bfc_who_look,

@@ -1,15 +1,27 @@
 // Devices: what they are called and can do.
 #include "sim/base/limits.h"
+#include "sim/base/lock.h"
 #include "sim/base/options.h"
 #include "sim/border/border.h"
+#include "sim/border/tool.h"
 #include "sim/device/devices.h"
 #include "sim/device/share.h"
 
 #include <stdio.h>
 #include <string.h>
 
+static CUresult initialise(void) {
+    CUresult result = sim_initialise();
+    if (result == CUDA_SUCCESS) {
+        sim_lock_give();
+        sim_tool_inject();
+        sim_lock_take();
+    }
+    return result;
+}
+
 SIM_CALL(cuInit, SIM_NOTHING, (unsigned flags),
-         flags != 0 ? CUDA_ERROR_INVALID_VALUE : sim_initialise())
+         flags != 0 ? CUDA_ERROR_INVALID_VALUE : initialise())
 
 static CUresult put(int *out, int value) {
     if (out == NULL) {
@@ -42,7 +54,7 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice device) {
     if (sim_device_of(device) == NULL || uuid == NULL) {
         return uuid == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     }
-    sim_share_uuid(device, (unsigned char *)uuid->bytes);
+    sim_share_uuid(sim_device_of(device)->place, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -75,7 +87,7 @@ static CUresult bus_id_of(char *text, int length, CUdevice device) {
     if (sim_device_of(device) == NULL || text == NULL || length < 13) {
         return sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     }
-    snprintf(text, (size_t)length, "0000:%02X:00.0", device + 1);
+    snprintf(text, (size_t)length, "0000:%02X:00.0", sim_device_of(device)->place + 1);
     return CUDA_SUCCESS;
 }
 
@@ -84,10 +96,10 @@ static CUresult device_of_bus_id(CUdevice *device, const char *text) {
     if (device == NULL || text == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || sim_device_of((int)bus - 1) == NULL) {
+    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || sim_device_in((int)bus - 1) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    *device = (CUdevice)bus - 1;
+    *device = sim_device_in((int)bus - 1)->ordinal;
     return CUDA_SUCCESS;
 }
 

@@ -172,6 +172,16 @@ static bool shape_valid(const CUlaunchConfig *c) {
     return c->gridDimX > 0 && c->gridDimY > 0 && c->gridDimZ > 0 && threads > 0 && threads <= 1024;
 }
 
+static bool overlaps(const CUlaunchConfig *c) {
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            c->attrs[i].value.programmaticStreamSerializationAllowed != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 CUresult sim_launch_new(const CUlaunchConfig *config, CUfunction function, void **parameters,
                         void **extra, struct sim_work **out) {
     if (!sim_handle_is(function, SIM_FUNCTION)) {
@@ -185,6 +195,7 @@ CUresult sim_launch_new(const CUlaunchConfig *config, CUfunction function, void 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     launch->work.type = &launch_type;
+    launch->work.overlaps = overlaps(config);
     launch->function = function;
     launch->code = function->opaque ? NULL : code_of(function->name);
     launch->seen = (struct sim_launch){

@@ -131,6 +131,51 @@ static CUresult submit(const struct sim_work_type *type, CUstream handle, bool p
              (CUstream stream, CUdeviceptr address, word value, unsigned flags),                   \
              submit(&(type), stream, per_thread, address, value, bytes, flags))
 
+// ---- batches ----
+
+static CUresult submit_operation(const CUstreamBatchMemOpParams *one, CUstream stream,
+                                 bool per_thread) {
+    const struct CUstreamMemOpWaitValueParams_st *wait = &one->waitValue;
+    const struct CUstreamMemOpWriteValueParams_st *write = &one->writeValue;
+    switch (one->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        return submit(&wait_type, stream, per_thread, wait->address, wait->value, 4, wait->flags);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        return submit(&wait_type, stream, per_thread, wait->address, wait->value64, 8, wait->flags);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        return submit(&write_type, stream, per_thread, write->address, write->value, 4,
+                      write->flags);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        return submit(&write_type, stream, per_thread, write->address, write->value64, 8,
+                      write->flags);
+    case CU_STREAM_MEM_OP_BARRIER: // nothing here is out of order
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUresult submit_batch(CUstream stream, bool per_thread, unsigned count,
+                             const CUstreamBatchMemOpParams *operations, unsigned flags) {
+    CUresult result = CUDA_SUCCESS;
+    if (operations == NULL || count > 256 || flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = submit_operation(&operations[i], stream, per_thread);
+    }
+    return result;
+}
+
+#define BATCH_CALLS(name)                                                                          \
+    SIM_PAIR(                                                                                      \
+        name, name##_ptsz, SIM_CURRENT,                                                            \
+        (CUstream stream, unsigned count, CUstreamBatchMemOpParams *operations, unsigned flags),   \
+        submit_batch(stream, per_thread, count, operations, flags))
+
+BATCH_CALLS(cuStreamBatchMemOp)
+BATCH_CALLS(cuStreamBatchMemOp_v2)
 VALUE_CALLS(cuStreamWriteValue32, write_type, cuuint32_t, 4)
 VALUE_CALLS(cuStreamWriteValue32_v2, write_type, cuuint32_t, 4)
 VALUE_CALLS(cuStreamWriteValue64, write_type, cuuint64_t, 8)

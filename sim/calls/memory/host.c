@@ -5,10 +5,13 @@
 #include "sim/base/ids.h"
 #include "sim/base/limits.h"
 #include "sim/base/options.h"
+#include "sim/base/work.h"
 #include "sim/border/border.h"
 #include "sim/device/context.h"
 #include "sim/device/thread.h"
 #include "sim/memory/ranges.h"
+#include "sim/order/meant.h"
+#include "sim/order/stream.h"
 #include "sim/order/wait.h"
 
 #include <stdlib.h>
@@ -96,7 +99,34 @@ static CUresult know_managed(CUdeviceptr pointer) {
     return range != NULL && range->managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Where managed memory lies has no effect here, so advice and prefetches are taken and do nothing.
+// Where managed memory lies has no effect here, so advice is taken and does nothing; a prefetch is
+// work of its stream that does nothing.
+static CUresult run_prefetch(struct sim_work *work) {
+    (void)work;
+    return CUDA_SUCCESS;
+}
+
+static void drop_prefetch(struct sim_work *work) {
+    free(work);
+}
+
+static const struct sim_work_type prefetch_type = {.run = run_prefetch, .drop = drop_prefetch};
+
+static CUresult prefetch(CUdeviceptr pointer, CUstream handle, bool per_thread) {
+    CUresult result = know_managed(pointer);
+    struct CUstream_st *stream =
+        result == CUDA_SUCCESS ? sim_stream_of(handle, per_thread, &result) : NULL;
+    if (stream == NULL) {
+        return result;
+    }
+    struct sim_work *work = calloc(1, sizeof *work);
+    if (work == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    work->type = &prefetch_type;
+    return sim_submit(stream, work);
+}
+
 SIM_CALL(cuMemAdvise, SIM_CURRENT,
          (CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device),
          ((void)bytes, (void)advice, (void)device, know_managed(pointer)))
@@ -105,12 +135,11 @@ SIM_CALL(cuMemAdvise_v2, SIM_CURRENT,
          ((void)bytes, (void)advice, (void)location, know_managed(pointer)))
 SIM_PAIR(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, SIM_CURRENT,
          (CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream),
-         ((void)bytes, (void)device, (void)stream, (void)per_thread, know_managed(pointer)))
+         ((void)bytes, (void)device, prefetch(pointer, stream, per_thread)))
 SIM_PAIR(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, SIM_CURRENT,
          (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
           CUstream stream),
-         ((void)bytes, (void)location, (void)flags, (void)stream, (void)per_thread,
-          know_managed(pointer)))
+         ((void)bytes, (void)location, (void)flags, prefetch(pointer, stream, per_thread)))
 
 // ---- registered memory ----
 

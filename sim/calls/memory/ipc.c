@@ -62,7 +62,7 @@ static CUresult export(CUipcMemHandle *out, CUdeviceptr pointer) {
     }
     struct token token = {.pid = (int32_t)getpid(),
                           .file = allocation->device->file,
-                          .device = allocation->device->ordinal,
+                          .device = allocation->device->place,
                           .ledger = sim_ledger_file(),
                           .slot = allocation->ledger_slot,
                           .offset = allocation->start - allocation->device->base,
@@ -103,7 +103,7 @@ static CUresult map_import(const struct token *token, int file, struct sim_windo
     mapping->as.size = token->size;
     mapping->as.kind = SIM_IMPORTED;
     mapping->as.context = sim_current();
-    mapping->as.device = sim_device_of(token->device);
+    mapping->as.device = sim_device_in(token->device);
     mapping->access = mapping->writes = ~0u;
     *out = window;
     return CUDA_SUCCESS;
@@ -119,7 +119,7 @@ static CUresult open_handle(CUdeviceptr *out, const CUipcMemHandle *handle, unsi
     if (token.pid == (int32_t)getpid()) {
         return CUDA_ERROR_INVALID_CONTEXT; // "the exporting process cannot open its own"
     }
-    if (sim_device_of(token.device) == NULL) {
+    if (sim_device_in(token.device) == NULL) {
         return CUDA_ERROR_MAP_FAILED;
     }
     if (!lives(&token)) {

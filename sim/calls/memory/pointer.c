@@ -48,6 +48,18 @@ static size_t size_of(const struct target *t) {
     return t->allocation != NULL ? t->allocation->size : t->host->size;
 }
 
+// What is mapped for memory of cuMemAlloc is whole pages, which small allocations share.
+static uintptr_t mapping_start_of(const struct target *t) {
+    bool plain = t->allocation != NULL && t->mapped == NULL;
+    return plain ? t->allocation->start / SIM_PAGE * SIM_PAGE : start_of(t);
+}
+
+static size_t mapping_size_of(const struct target *t) {
+    bool plain = t->allocation != NULL && t->mapped == NULL;
+    size_t size = start_of(t) - mapping_start_of(t) + size_of(t);
+    return plain ? (size + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE : size;
+}
+
 // A range is what can be mapped, a mapping what is.
 static uintptr_t range_start_of(const struct target *t) {
     return t->reserved != NULL ? t->reserved->start : start_of(t);
@@ -111,10 +123,10 @@ static CUresult tell_identity(const struct target *t, CUpointer_attribute which,
         put_long(out, block_of(t));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        put_long(out, start_of(t));
+        put_long(out, mapping_start_of(t));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        put_long(out, size_of(t));
+        put_long(out, mapping_size_of(t));
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -218,8 +230,13 @@ static size_t width_of(CUpointer_attribute which) {
     }
 }
 
+// As an H100's driver (580) does it: a range is left as it was, MAPPED is as wide as an int.
 static void put_unknown(CUpointer_attribute which, void *out) {
-    memset(out, 0, width_of(which));
+    if (which == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+        which == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+        return;
+    }
+    memset(out, 0, which == CU_POINTER_ATTRIBUTE_MAPPED ? sizeof(int) : width_of(which));
     if (which == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
         put_number(out, (unsigned)CU_DEVICE_INVALID);
     }

@@ -26,6 +26,7 @@ LAYERS = {
     "mode of free": "free_modes.c free_modes.h free_fence.c free_fence.h allocate.c allocate.h "
                     "free_while_capturing.c settle_arena.c free_in_stream_order.c",
     "fences": "fences.c fences.h fence_event.c fence_event.h",
+    "gate": "counter.h counted_frees.c only_stream.c only_stream.h submissions.c program_waits.c check_streams.c",
     "segment": "events.c events.h segment.h",
     "driver (empty)": "null_driver.c",
     "program": "pair.c",

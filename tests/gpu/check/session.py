@@ -72,16 +72,16 @@ class Session:
         return done.status, done.out, done.error
 
     def preloaded(self, command, mode="sync", limit=60, **variables):
-        return self.run(command, limit, LD_PRELOAD=self.library, BFC_FREE=mode,
-                        BFCSTAT=self.bfcstat, **variables)
+        """Of `variables`, LD_PRELOAD may name another library than the one that is checked."""
+        return self.run(command, limit, **{"LD_PRELOAD": self.library, "BFC_FREE": mode, "BFCSTAT": self.bfcstat, **variables})
 
     def report_command(self):
         return shlex.quote(self.bfcstat) + " --json"
 
-    def workers(self):
+    def workers(self, most=8):
         """How many programs may use the device at once."""
         shared = self.results.machine.get("compute mode") == 0
-        return min(8, os.cpu_count() or 1) if shared else 1
+        return min(most, os.cpu_count() or 1) if shared else 1
 
     # ---- noting ----
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The README's table of the demo's training loop over the stand-in GPU, as the loop is now.
+"""What the README and docs/tuning.md say of the demo's training loop over the stand-in GPU, as the loop is now.
 
 usage: figures.py check|update SOURCE-ROOT BUILD
 
-After a line `<!-- figures of the demo -->` each row's first cell has, in backquotes, the variables with which
+After a line `<!-- figures of the demo -->` a block of console has a command, `$ NAME=VALUE bfcrun train ...`, and
+what it prints. In a table each row's first cell has, in backquotes, the variables with which
 the loop is preloaded; without any it runs natively. `FILE` for a plan is one that bfcplan makes of a recording
 of the same loop. The figures are the counts of the stand-in driver and, of memory, those of the program
 natively and of the pool when preloaded: none of them depends on the machine. `check` fails where the page
@@ -20,6 +21,7 @@ import tempfile
 ITERATIONS, WARM_UP = 300, 24
 MIB = 1 << 20
 TABLE = re.compile(r"(<!-- figures of the demo -->\n\|[^\n]*\n\|[-|]*\n)((?:\|[^\n]*\n)+)")
+BLOCK = re.compile(r"(<!-- figures of the demo -->\n```console\n\$ ((?:\w+=\S+ )+)bfcrun train ([^\n]*)\n)(.*?)(?=```)", re.DOTALL)
 # What allocates, frees or maps device memory.
 CALLS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease",
          "cuMemMap", "cuMemUnmap", "cuMemSetAccess")
@@ -31,12 +33,14 @@ class Loop:
     def __init__(self, build, folder):
         self.build, self.folder = os.path.abspath(build), folder
 
-    def command(self):
-        return [os.path.join(self.build, "tests", "integration", "demo", "train"), str(ITERATIONS), str(WARM_UP), "pause"]
+    def command(self, *arguments):
+        return [os.path.join(self.build, "tests", "integration", "demo", "train"), *arguments]
 
     def environment(self, variables, stats):
+        """On a device that no other job asks for memory or tells of."""
         env = {k: v for k, v in os.environ.items() if not re.match("BFC_|SIM_|LD_PRELOAD$|LD_LIBRARY_PATH$", k)}
-        env.update(variables, LD_LIBRARY_PATH=os.path.join(self.build, "sim"), SIM_STATS=stats, SIM_SEED="1")
+        env.update(variables, LD_LIBRARY_PATH=os.path.join(self.build, "sim"), SIM_STATS=stats, SIM_SEED="1",
+                   SIM_SHARE=os.path.join(self.folder, "device"))
         if variables:
             env["LD_PRELOAD"] = os.path.join(self.build, "interpose", "libbfcpreload.so")
         return env
@@ -58,7 +62,7 @@ class Loop:
     def run(self, variables):
         """(most bytes of device memory, calls for memory, waits for frees) of one run."""
         with tempfile.NamedTemporaryFile(dir=self.folder) as stats:
-            run = subprocess.Popen(self.command(), env=self.environment(variables, stats.name), text=True,
+            run = subprocess.Popen(self.command(str(ITERATIONS), str(WARM_UP), "pause"), env=self.environment(variables, stats.name), text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             run.stdout.readline()
             run.stdin.write("\n")
@@ -74,6 +78,13 @@ class Loop:
         waits = pool["host_waits"] if pool else done["frees"]
         return memory, sum(calls.get(name, 0) for name in CALLS), waits
 
+    def says(self, variables, arguments):
+        """What the loop prints when it is preloaded."""
+        variables = dict(word.split("=", 1) for word in variables.split())
+        run = subprocess.run(self.command(*arguments.split()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env=self.environment(variables, "/dev/null"))
+        return run.stdout
+
     def row(self, line):
         """The row with its figures as they are now."""
         label = line.strip().strip("|").split("|")[0]
@@ -85,21 +96,24 @@ class Loop:
 
 
 def main(what, root, build):
-    page = os.path.join(root, "README.md")
-    with open(page, encoding="utf-8") as file:
-        old = file.read()
-    if not TABLE.search(old):
-        sys.exit(f"{page} has no table of the demo's figures")
+    stale = False
     with tempfile.TemporaryDirectory(prefix="bfc-figures-") as folder:
         loop = Loop(build, folder)
-        new = TABLE.sub(lambda m: m[1] + "".join(map(loop.row, m[2].splitlines())), old)
-    if what == "update":
-        with open(page, "w", encoding="utf-8") as file:
-            file.write(new)
-    elif new != old:
-        for before, after in zip(old.splitlines(), new.splitlines()):
-            if before != after:
-                print(f"{page} says {before}\n  and should say {after}")
+        for page in os.path.join(root, "README.md"), os.path.join(root, "docs", "tuning.md"):
+            with open(page, encoding="utf-8") as file:
+                old = file.read()
+            if "<!-- figures of the demo -->" not in old:
+                sys.exit(f"{page} has no figures of the demo")
+            new = TABLE.sub(lambda m: m[1] + "".join(map(loop.row, m[2].splitlines())), old)
+            new = BLOCK.sub(lambda m: m[1] + loop.says(m[2], m[3]), new)
+            if what == "update":
+                with open(page, "w", encoding="utf-8") as file:
+                    file.write(new)
+            for before, after in zip(old.splitlines(), new.splitlines()):
+                if before != after and what == "check":
+                    stale = True
+                    print(f"{page} says {before}\n  and should say {after}")
+    if stale:
         sys.exit("run ninja demo-figures, and read whether the text still agrees with them")
 
 

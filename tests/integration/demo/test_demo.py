@@ -33,6 +33,8 @@ class Demo(unittest.TestCase):
                 last[prefix + "preloaded_host_waits_for_frees"], last[prefix + "frees"]
             )
             for mode in ("lazy_", "ordered_"):
+                for key in "calls_for_memory", "host_waits_for_frees":
+                    self.assertLess(last[prefix + mode + key], last[prefix + "native_" + key])
                 self.assertEqual(last[prefix + mode + "pooled"], last[prefix + "pooled"])
                 self.assertLess(last[prefix + mode + "host_waits_for_frees"], last[prefix + "frees"])
             self.assertGreater(last[prefix + "native_memory"], 0)
@@ -52,7 +54,7 @@ class Demo(unittest.TestCase):
     def assert_answers_first(self, lines):
         """What is gained and what it costs, mode by mode, comes before all else."""
         for mode in ("sync", "lazy", "ordered"):
-            answers = [line for line in lines[:25] if line.startswith(mode)]
+            answers = [line for line in lines[:28] if line.startswith(mode)]
             self.assertEqual(len(answers), 1)
             self.assertRegex(answers[0], "[0-9]+ % (less|MORE) time .* of memory \\(\\+[0-9]+ %\\)")
 

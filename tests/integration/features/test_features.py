@@ -19,6 +19,7 @@ LIBRARY, PROGRAM, DRIVER, BFCSTAT = sys.argv[1:5]
 
 # What asks for each feature, and the value that holds without it.
 ASKING = {
+    "gate": ("BFC_GATE=on", "off"),
     "pages": ("BFC_BACKING=pages", "malloc"),
     "plan": ("BFC_PLAN=auto", "none"),
     "pressure": ("BFC_WAIT=2", "0"),
@@ -57,7 +58,7 @@ def feature_of(word):
 
 
 LINK = mutate.commands_of(LIBRARY)[-1]
-BUILT = sorted({feature_of(word) for word in LINK} - {None})
+BUILT = sorted({feature_of(word) for word in LINK} - {None, "common"})
 
 
 class Features(unittest.TestCase):
@@ -67,7 +68,8 @@ class Features(unittest.TestCase):
         self.folder = folder.name
 
     def link(self, *left_out):
-        """The library without these features."""
+        """The library without these features; without any, it does not need either what several of them use."""
+        left_out += ("common",) if len(left_out) == len(BUILT) else ()
         output = f"{self.folder}/libbfcpreload-without-{'-'.join(left_out)}.so"
         mutate.run(mutate.link_as([w for w in LINK if feature_of(w) not in left_out], {}, output))
         return output

@@ -239,6 +239,37 @@ static void by_every_call(void) {
     puts("by every call: right");
 }
 
+/* The block of a slow fill goes to a launch that may begin before that has ended, in its stream. */
+static void programmatic(void) {
+    CUstream one = new_stream();
+    use(one, 4);
+    MUST(synchronize());
+    void *block = new_block(bytes);
+    slow_fill(one, block, bytes, 1, 30);
+    struct counts before = count_all();
+    MUST(release(block));
+    block = new_block(bytes);
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = 1};
+    CUlaunchConfig how = {.gridDimX = 4,
+                          .gridDimY = 1,
+                          .gridDimZ = 1,
+                          .blockDimX = 64,
+                          .blockDimY = 1,
+                          .blockDimZ = 1,
+                          .hStream = one,
+                          .attrs = &attribute,
+                          .numAttrs = 1};
+    unsigned long long size = bytes;
+    unsigned value = 2;
+    MUST(cuLaunchKernelEx(&how, kernel("fill"), (void *[]){&block, &size, &value}, NULL));
+    print_since("programmatic", before);
+    MUST(synchronize());
+    check(block, 2);
+    MUST(release(block));
+    tell("one again", settles(one));
+}
+
 /* Work in another stream, by a call that no hook sees; frees in the only stream go on. */
 static void unseen(void) {
     CUresult (*private_launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -271,16 +302,31 @@ static void unknown(void) {
     print_since("unknown", before);
 }
 
+/* Until the reader of our output has seen what it wants. */
+static void pause_here(void) {
+    puts("pausing");
+    fflush(stdout);
+    getchar();
+}
+
 int main(int count, char **names) {
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenes[] = {{"legacy", legacy},         {"created", created},
-                  {"pairs", pairs},           {"blocking", blocking},
-                  {"per_thread", per_thread}, {"second", second},
-                  {"burst", burst},           {"waited", waited},
-                  {"captured", captured},     {"by_every_call", by_every_call},
-                  {"unseen", unseen},         {"unknown", unknown}};
+    } scenes[] = {{"legacy", legacy},
+                  {"created", created},
+                  {"pairs", pairs},
+                  {"blocking", blocking},
+                  {"per_thread", per_thread},
+                  {"second", second},
+                  {"burst", burst},
+                  {"waited", waited},
+                  {"captured", captured},
+                  {"by_every_call", by_every_call},
+                  {"programmatic", programmatic},
+                  {"unseen", unseen},
+                  {"unknown", unknown},
+                  {"pause", pause_here}};
     choose_device(0);
     for (int i = 1; i < count; i++)
         for (size_t s = 0; s < sizeof scenes / sizeof scenes[0]; s++)

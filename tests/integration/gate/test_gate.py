@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Frees where submissions are counted: driver calls in one stream and in several, and right contents.
-usage: test_gate.py STREAMS PRELOAD"""
+usage: test_gate.py STREAMS PRELOAD BFCSTAT"""
 
 import json
 import os
@@ -8,13 +8,13 @@ import subprocess
 import sys
 import unittest
 
-STREAMS = PRELOAD = ""
+STREAMS = PRELOAD = BFCSTAT = ""
 ROUNDS = 200
 CALLS = ("records", "orders", "waits", "queries")
 
 
 def run(mode, *scenes, devices=1, **variables):
-    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off",
+    environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0",
                    "SIM_DEVICES": str(devices), "LD_PRELOAD": PRELOAD, **variables}
     done = subprocess.run([STREAMS, *scenes], env=environment, capture_output=True, text=True, timeout=60,
                           check=False)
@@ -52,6 +52,14 @@ class SeveralStreams(unittest.TestCase):
                 self.assertGreaterEqual(counts["both"]["records"], ROUNDS - 32)
                 self.assertIn("one again: yes", output)
 
+    def test_a_programmatic_dependent_launch_waits_on_the_device(self):
+        for mode in "sync", "lazy", "ordered":
+            with self.subTest(mode=mode):
+                counts, output = run(mode, "programmatic")
+                self.assertEqual([counts["programmatic"][call] for call in CALLS],
+                                 [0, 0, 1, 0] if mode == "sync" else [1, 1, 0, 0])
+                self.assertIn("one again: yes", output)
+
     def test_frees_in_a_burst_share_a_fence(self):
         for mode in "lazy", "ordered":
             with self.subTest(mode=mode):
@@ -87,6 +95,48 @@ class WhatIsUnseen(unittest.TestCase):
             run("lazy", "unknown", BFC_LOG="info", SIM_DRIVER_VERSION="99000")
 
 
+class Reported(unittest.TestCase):
+    """By bfcstat, while the program pauses."""
+
+    def look(self, mode, *scenes, **variables):
+        environment = {**os.environ, "BFC_FREE": mode, "BFC_STACKS": "off", "BFC_YIELD": "0", "SIM_DEVICES": "1",
+                       "LD_PRELOAD": PRELOAD, **variables}
+        with subprocess.Popen([STREAMS, *scenes, "pause"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as program:
+            while program.stdout.readline() not in ("pausing\n", ""):
+                pass
+            pid = str(program.pid)
+            job, page = (subprocess.run([BFCSTAT, *how, pid], capture_output=True, text=True, check=True).stdout
+                         for how in (["--json"], []))
+            program.communicate()
+        job = json.loads(job)
+        return job["gate"], job["pools"][0], page
+
+    def test_one_stream(self):
+        gate, pool, page = self.look("lazy", "pairs")
+        self.assertEqual((gate["state"], gate["streams"], gate["why"], pool["fences"], pool["device_waits"]),
+                         ("on", "one", "", 0, 0))
+        self.assertGreaterEqual(gate["checks"], 1)
+        self.assertIn("one stream: frees need no fence", page)
+
+    def test_several(self):
+        gate, pool, page = self.look("ordered", "per_thread")
+        self.assertEqual((gate["state"], gate["streams"]), ("on", "several"))
+        self.assertGreater(gate["left"], 0)
+        self.assertGreater(pool["fences"], ROUNDS // 2)
+        self.assertGreater(pool["device_waits"], 0)
+        self.assertIn("several streams: frees need fences", page)
+        self.assertRegex(page, " fences +[0-9,]+   [0-9.e+]+ a second, recorded for frees")
+
+    def test_why_it_is_off(self):
+        gate, _, page = self.look("lazy", "unknown", SIM_DRIVER_VERSION="99000")
+        self.assertEqual((gate["state"], gate["streams"], gate["why"]), ("off", None, "cuStreamBeginUnheardOfCapture"))
+        self.assertIn("off, since work may be submitted unseen: cuStreamBeginUnheardOfCapture", page)
+        gate, _, page = self.look("sync", "legacy")
+        self.assertEqual(gate["state"], "not_used")
+        self.assertIn("not used (BFC_GATE)", page)
+
+
 class Waits(unittest.TestCase):
     def test_frees_after_a_wait_make_no_call(self):
         counts, _ = run("sync", "waited")
@@ -99,5 +149,5 @@ class Waits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    STREAMS, PRELOAD = sys.argv[1:3]
+    STREAMS, PRELOAD, BFCSTAT = sys.argv[1:4]
     unittest.main(argv=sys.argv[:1])

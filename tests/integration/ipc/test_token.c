@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "interpose/features/share/siphash.h"
 #include "interpose/features/share/token.h"
-#include "interpose/host/siphash.h"
 
 /* The paper's own example (appendix A): key 00 to 0f, message 00 to 0e. */
 Test(siphash, answers_as_the_paper) {

@@ -114,7 +114,7 @@ class LastResort(JobsTest):
         job = self.start("alloc", 200, "wait", BFC_WAIT="90")
         self.assertEqual(job.until_waiting(1)["bytes"], 200 << 20)
         table = subprocess.run([BFCSTAT], capture_output=True, text=True).stdout
-        self.assertRegex(table, rf"(?m)^ *{job.pid} .* waits for 200 MiB since .*, position 1: ")
+        self.assertRegex(table, rf"(?m)^ *{job.pid} .* waits for 200 MiB for .*, position 1: ")
         holder.go_on()
         self.assertEqual(job.until_ready(), ["0"])
         pool = job.pool()

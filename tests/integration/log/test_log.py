@@ -89,7 +89,7 @@ def play_all():
     yield from play(SCENES, "refused", BFC_YIELD="1")
     yield from play(SCENES, "refused", BFC_SPILL="1G")
     yield from play(SCENES, "refused", BFC_SPILL="1G", SIM_MAPS_HOST="0")
-    yield from play(SCENES, "pending", BFC_FREE="ordered", SIM_FAIL="cuCtxWaitEvent@1+:2")
+    yield from play(SCENES, "pending", BFC_FREE="ordered", BFC_GATE="off", SIM_FAIL="cuCtxWaitEvent@1+:2")
     for variables in {"BFC_DISABLE": "1"}, {"BFC_ONLY": "other"}, {"BFC_NOT": "scenes"}:
         yield from play(SCENES, "ends", **variables)
     yield from play(SCENES, "ends", BFC_BACKING="pages")

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -65,6 +66,15 @@ class Record(unittest.TestCase):
         for options, mode in (("--free=sync",), "sync"), (("--set", "BFC_MODE=fast"), "ordered"):
             self.assertEqual(self.replay(None, *options)[0]["free"], mode)
         self.assertEqual(self.replay(None, "--report", os.path.join(self.folder.name, "page.html"))[0]["free"], "lazy")
+
+    def test_a_trace_beside_starts_from_its_own_settings(self):
+        other, page = (os.path.join(self.folder.name, name) for name in ("other.bfctrace", "page.html"))
+        for trace, limit in (other, "256M"), (self.trace, "512M"):
+            self.run_actor("alloc", 10, "free", BFC_RECORD=trace, BFC_LIMIT=limit)
+        said = self.replay(None, "--report", page, "--beside", other)[1]
+        self.assertIn(f"{other}: starts from the recorded settings: BFC_LIMIT=256M, on 1.0 GiB", said)
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(re.findall(r"BFC_LIMIT=(\w+)", file.read()), ["512M", "256M"])
 
     def test_a_comparison_starts_from_them_and_says_what_to_type(self):
         self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_FREE="lazy", BFC_LIMIT="512M")

@@ -101,6 +101,24 @@ class Recordings(unittest.TestCase):
         times = {call[4]: call[1] for line in self.lines("calls") for call in line["calls"] if call[0] == "a"}
         for size, us in not_before.items():
             self.assertGreaterEqual(times[size], us)
+        # What a sample counts was written before it.
+        calls = 0
+        with open(self.path, encoding="utf-8") as file:
+            for line in map(json.loads, file):
+                calls += sum(call[0] == "a" for call in line["calls"]) if line["type"] == "calls" else 0
+                if line["type"] == "sample" and calls:
+                    self.assertEqual(line["pools"][0]["allocations"], calls)
+        self.assertEqual(calls, 4)
+
+    def test_memory_is_by_every_call_that_was_recorded(self):
+        """A peak between two samples is drawn, over the 8 MiB that were there before."""
+        sample = {"type": "sample", "seconds": 20, "us": DAYS + 20 * 10**6, "landmarks": [], "pools": [pool(8 * MIB)]}
+        self.write({"type": "calls", "lost": 0, "calls": [["a", DAYS + 10**6, 0, BASE, 100 * MIB, 0, 0], ["f", DAYS + 2 * 10**6, 0, BASE, 0]]}, sample,
+                   {"type": "calls", "lost": 0, "calls": [["a", DAYS + 21 * 10**6, 0, BASE, MIB, 0, 0]]}, sample)
+        page = self.look("""const pool = poolOf(0), [x, reserved, live] = callsData(pool), {max} = chartOf("memory over time").scales.y;
+            return [x.length, reserved, live, Math.round(max / 1.04)]""")
+        self.assertEqual(page.answer, [4, [64 * MIB] * 4, [n * MIB for n in (8, 108, 8, 9)], 108 * MIB])
+        self.assertIn("By every call that was recorded.", page.words())
 
     def test_a_job_that_is_up_for_days(self):
         self.write({"type": "calls", "lost": 0, "calls": [["a", 1000, 0, BASE, 4 * MIB, 0, 0], ["a", DAYS + 5 * 10**6, 0, BASE + 4 * MIB, 4 * MIB, 1, 0]]})

@@ -72,6 +72,46 @@ class Report(unittest.TestCase):
         self.assertEqual((page.drawn("used"), page.drawn("total")), (400 * MIB, 800 * MIB))
         self.assertRegex(page.words(), r"400 regions, 800 MiB; in use 400 MiB, 50\.0 %; 1,600 free pieces, the largest 256 KiB; fragmentation 0\.0 %")
 
+    def test_each_column_of_pixels_has_the_most_of_its_calls(self):
+        """300 times up to 400 MiB and down again, twelve calls to a pixel: every peak is seen."""
+        self.write([(40 * n + i, 40 * n + 39 - i, 20 * MIB) for n in range(300) for i in range(20)])
+        self.replay()
+        if not BROWSER:
+            self.skipTest("chromium is not installed: the page is not looked at")
+        page = Page(self.folder, self.page, "", """
+            const chart = chartOf("memory over time"), {left, top, width, height} = chart.bbox, {min, max} = chart.scales.y;
+            const {data} = chart.ctx.getImageData(left, top, width, height), isLive = i => data[i + 2] - data[i] > 50;
+            const topOf = column => { for (let y = 0; y < height; y++) if (isLive(4 * (y * width + column))) return max - (max - min) * y / height; return 0; };
+            const legend = chart.root.querySelector(".u-legend"), box = chart.over.getBoundingClientRect();
+            for (const kind of ["mouseenter", "mousemove"]) chart.over.dispatchEvent(new MouseEvent(kind, {clientX: box.left + 300, clientY: box.top + 50}));
+            return {tops: Array.from({length: width}, (_, column) => topOf(column)), pixel: (max - min) / height, legend: legend.textContent};""")
+        tops, pixel = page.answer["tops"][8:-8], page.answer["pixel"]  # less the line of the moment
+        for first in range(len(tops) - 4):
+            self.assertAlmostEqual(max(tops[first:first + 5]), 400 * MIB, delta=pixel)
+        self.assertRegex(page.answer["legend"], r"asked for by live blocks[0-9.]+ (MiB|B) to \d+ MiB")
+
+    def test_words_under_the_mouse_stay_in_the_window(self):
+        self.write([(i, i + 30, 16 * MIB) for i in range(400)])
+        self.replay()
+        if not BROWSER:
+            self.skipTest("chromium is not installed: the page is not looked at")
+        page = Page(self.folder, self.page, "", """
+            const frame = document.createElement("iframe");
+            frame.style = "width:360px;height:640px";
+            frame.srcdoc = pageOf(document.querySelector(".recording"));
+            document.body.append(frame);
+            await waitFor(() => frame.contentWindow.eval("typeof view === 'object' && view.charts.length"));
+            const phone = frame.contentWindow, {over: field} = phone.eval("view.charts[1]"), wide = phone.document.documentElement.clientWidth;
+            field.scrollIntoView({block: "end"});
+            const box = field.getBoundingClientRect(), tip = field.closest(".chart").querySelector(".tip");
+            for (const kind of ["mouseenter", "mousemove"]) field.dispatchEvent(new phone.MouseEvent(kind, {clientX: box.right - 20, clientY: box.bottom - 8}));
+            const place = tip.getBoundingClientRect(), controls = [...phone.document.querySelectorAll("button, select")];
+            return {words: tip.textContent, inside: place.left >= 0 && place.top >= 0 && place.right <= wide && place.bottom <= phone.innerHeight,
+                    page: phone.document.body.scrollWidth <= wide, charts: phone.eval("view.charts.every(chart => chart.root.offsetWidth <= innerWidth)"),
+                    plain: controls.filter(control => phone.getComputedStyle(control).appearance !== "none").length, titles: phone.document.querySelectorAll("body [title]").length};""")
+        self.assertIn("16.0 MiB", page.answer.pop("words"))
+        self.assertEqual(page.answer, {"inside": True, "page": True, "charts": True, "plain": 0, "titles": 0})
+
     def test_two_stand_side_by_side_on_the_same_scales(self):
         self.write([(0, 50, 64 * MIB), (10, 20, 32 * MIB)])
         other = os.path.join(self.folder, "other.csv")

@@ -137,7 +137,7 @@ class Stacks(unittest.TestCase):
         run(BFCSTAT, "report", pid, "-o", self.page)
         job.communicate()
         answer = self.look("""
-            const [at, reserved, live] = view.charts[0].data, last = at.length - 1;
+            const [at, reserved, live] = callsData(poolOf(0)), last = at.length - 1;
             return {end: at[last] === toAxis(lastAt), live: live[last], same: live[last] === live[last - 1] && reserved[last] === reserved[last - 1]};
             """).answer
         self.assertEqual(answer, {"end": True, "live": 128 * MIB + KEPT, "same": True})

@@ -54,16 +54,17 @@ class Runtime(unittest.TestCase):
 
     def test_reasons(self):
         """Hits do not enter it; each other kind of call does, once."""
-        for mode in "sync", "lazy", "ordered":
-            native, preloaded = self.scene("reasons", BFC_FREE=mode)
+        for mode, gate in ("sync", "off"), ("lazy", "off"), ("lazy", "on"), ("ordered", "off"), ("ordered", "on"):
+            native, preloaded = self.scene("reasons", BFC_FREE=mode, BFC_GATE=gate)
+            fenced = mode == "lazy" and gate == "off"
             hits = {"its free", "100 pairs", "the free of what missed", "a hit of what missed",
                     "free", "100 pairs with a last error"}
-            if mode == "lazy":  # fences are asked after on the long way only
+            if fenced:  # fences are asked after on the long way only
                 hits.remove("a hit of what missed")
             for step, times in preloaded.items():
-                if step == "a hit" or (mode == "lazy" and "100 pairs" in step):
+                if step == "a hit" or (fenced and "100 pairs" in step):
                     continue  # the second call of all; and as before
-                self.assertEqual(times, 0 if step in hits else native[step], (mode, step))
+                self.assertEqual(times, 0 if step in hits else native[step], (mode, gate, step))
             self.assertLess(preloaded["100 pairs"], ALL / 4, mode)
 
     def test_contexts(self):

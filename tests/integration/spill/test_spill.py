@@ -153,7 +153,7 @@ class Spill(unittest.TestCase):
         self.assertIn("spilled", [event["kind"] for event in shown["landmarks"]])
         self.assertIn({"pool": 1, "size": 8 << 20}, [{k: row[k] for k in ("pool", "size")}
                                                      for row in shown["map"]["rows"]])
-        self.assertRegex(self.bfcstat(), rf"(?m)^ *{job.pid} +0 host +8\.00 MiB +0 B +8\.00 MiB +1G ")
+        self.assertRegex(self.bfcstat(), rf"(?m)^ *{job.pid} +01:00\.0 +host +8\.00 MiB +0 B +8\.00 MiB +1G ")
         self.assertIn("spilled to host memory (BFC_SPILL), at most 1.00 GiB", self.bfcstat(str(job.pid)))
         metrics = self.bfcstat("--prometheus")
         own = [line for line in metrics.splitlines() if f'pid="{job.pid}"' in line]

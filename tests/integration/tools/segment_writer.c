@@ -41,11 +41,15 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     for (uint8_t i = 0; i < 16; i++)
         pool->device_uuid[i] = i;
     strcpy(pool->device_name, "Made-up GPU");
+    strcpy(pool->device_bus_id, "0000:3B:00.0");
     pool->device_free = UINT64_C(12000) * MIB;
     pool->device_free_ns = 1;
     pool->host_waits = 900;
     pool->lanes[0].host_waits = 99;
     pool->lanes[1].host_waits = 1;
+    pool->lanes[0].fences = 40;
+    pool->lanes[1].fences = 2;
+    pool->lanes[1].device_waits = 7;
     pool->host_wait_ns = 2500000;
     pool->fit = (struct bfc_segment_fit){.request = 8 * MIB, .too_small = 15 * MIB};
     pool->stats = (struct bfc_pool_stats){
@@ -69,6 +73,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
         .merges = 40,
         .reserve_calls = 4,
         .refusals = 1,
+        .out_of_memory = 1,
     };
 }
 
@@ -152,12 +157,14 @@ void test_segment_fill(union test_segment *segment) {
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     strcpy(header->command, "made-up --job");
     strcpy(header->library, "0.0.test");
-    strcpy(header->configuration, "BFC_FREE=sync\nBFC_LIMIT=none\n");
+    strcpy(header->configuration, "BFC_FREE=lazy\nBFC_LIMIT=none\nBFC_TO_COME=1\n");
     header->pooled_allocations = 10; /* of pools of former contexts */
     header->pooled_frees = 10;
     header->forwarded_frees[BFC_FORWARD_FOREIGN] = 5;
     header->bypassed_calls[BFC_BYPASS_MANAGED] = 2;
     header->bypassed_bytes[BFC_BYPASS_MANAGED] = 3 * MIB;
+    header->gate = (struct bfc_segment_gate){
+        .state = BFC_GATE_COUNTS, .streams = BFC_STREAMS_ONE, .left = 2, .checks = 3};
     strcpy(header->job, "made-up.1");
     header->rank = 3;
     header->local_rank = 1;

@@ -129,7 +129,24 @@ class Bfcrun(unittest.TestCase):
         missing = self.bfcrun("--", "no-such-program")
         self.assertEqual((missing.returncode, missing.stderr),
                          (127, "bfcrun: no-such-program: no such program\n"))
-        self.assertEqual(self.bfcrun("--", "/").returncode, 126)
+        script = os.path.join(self.folder, "my-script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n")
+        for program, status, why in (self.folder, 126, "a folder, not a program"), (script, 126, "not executable"):
+            refused = self.bfcrun("--", program)
+            self.assertEqual((refused.returncode, refused.stderr), (status, f"bfcrun: {program}: {why}\n"))
+        here = run(BFCRUN, f"--library={self.library}", "my-script", cwd=self.folder)
+        self.assertEqual((here.returncode, here.stderr),
+                         (127, "bfcrun: my-script: no such program on PATH; ./my-script is the file here\n"))
+
+    def test_tells_of_static_programs_and_runs_them(self):
+        program = os.path.join(self.folder, "program")
+        for options, told in (["-static"], True), (["-static-pie"], True), ([], False):
+            subprocess.run(["cc", *options, "-x", "c", "-o", program, "-"], input="int main(void) { return 7; }", text=True,
+                           check=True)
+            result = self.bfcrun(program)
+            self.assertEqual((result.returncode, "is linked statically" in result.stderr, len(result.stderr.splitlines())),
+                             (7, told, told), result)
 
     def test_arguments_arrive_as_they_are(self):
         odd = ["a b", "", "*", "--free=x", "$HOME", "-n"]
@@ -137,11 +154,10 @@ class Bfcrun(unittest.TestCase):
         self.assertEqual(result.stdout, "".join(f"<{a}>" for a in odd))
 
     def test_refuses_what_the_table_does_not_know(self):
-        line = self.refusal("--fre=sync", "true")
-        self.assertIn("--fre: no such option", line)
-        for name in names():
-            self.assertIn("--" + name[4:].lower().replace("_", "-"), line)
-        self.assertIn("no such option", self.refusal("-x", "true"))
+        self.assertEqual(self.refusal("--fre=sync", "true"), "bfcrun: --fre: no such option; did you mean --free?\n")
+        for unknown in "--zork=1", "-x":
+            self.assertEqual(self.refusal(unknown, "true"),
+                             f"bfcrun: {unknown.split('=')[0]}: no such option; bfcrun --help lists them\n")
 
     def test_refuses_malformed_values(self):
         line = self.refusal("--growth-size=4X", "true")

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import re
 import resource
 import shutil
@@ -90,12 +91,12 @@ class Bfcstat(unittest.TestCase):
         lines = self.shown().splitlines()
         self.assertEqual(
             lines[0].split(),
-            "PID DEVICE IN USE CACHED RESERVED LIMIT HIT RATE WAITS OOM COMMAND".split(),
+            "PID BUS ID UUID IN USE CACHED RESERVED LIMIT HIT RATE WAITS OOM COMMAND".split(),
         )
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  waits .*: rank 3 of 4: made-up"
+                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +1  waits .*: rank 3 of 4: made-up"
             )
 
     def test_picture(self):
@@ -103,22 +104,22 @@ class Bfcstat(unittest.TestCase):
         for words in (
             "made-up --job",
             "running",
-            "Made-up GPU, 16.0 GiB",
+            r"device 0 \(3B:00\.0 00010203\)  Made-up GPU, 16.0 GiB",
             r"in use +60\.0 MiB",
             r"requested +59\.0 MiB",
-            r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB, deferred 2\.00 MiB",
+            r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB\n +deferred 2\.00 MiB, freed during a capture\n",
             r"reserved +100 MiB .* in 3 regions",
-            r"fragmentation +50\.0 % +of the ready bytes cannot serve 8\.00 MiB, the largest request lately; largest free 30\.0 MiB\n",
+            r"largest free +30\.0 MiB\n +fragmentation +50\.0 % +of ready cannot serve 8\.00 MiB, asked for lately\n",
             r"hit rate +99\.9 % +1,997 hits, 3 misses",
             r"host waits +1,000 .* 2\.50 ms",
             r"4 to reserve \(1 refused\), 0 to release",
             r"pooled +2,010 allocations, 1,998 frees",
             r"forwarded, foreign +0 allocations, 5 frees",
             r"bypassed, managed +2 calls, 3\.00 MiB",
-            r"\n\nconfiguration in force",
-            "BFC_FREE=sync",
+            r"\n\nsettings other than the defaults \(--json lists all\)\n  BFC_FREE=lazy\n  BFC_TO_COME=1\n$",
         ):
             self.assertRegex(text, words)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80 and "0x" not in line], [])
 
     def test_json_of_one_job(self):
         job = self.start("--owner")
@@ -126,11 +127,12 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual(shown["format"], 2)
         self.assertEqual((shown["pid"], shown["state"]), (job.pid, "running"))
         self.assertEqual(shown["command"], "made-up --job")
-        self.assertEqual(shown["configuration"], {"BFC_FREE": "sync", "BFC_LIMIT": "none"})
+        self.assertEqual(shown["configuration"], {"BFC_FREE": "lazy", "BFC_LIMIT": "none", "BFC_TO_COME": "1"})
         self.assertEqual(shown["coverage"]["forwarded_frees"]["foreign"], 5)
         self.assertEqual(shown["coverage"]["bypassed_bytes"]["managed"], 3 << 20)
         (pool,) = shown["pools"]
         self.assertEqual(pool["device_uuid"], "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
+        self.assertEqual(pool["device_bus_id"], "0000:3B:00.0")
         self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.5, 0.9985))
         self.assertEqual((pool["largest_request"], pool["too_small"]), (8 << 20, 15 << 20))
         self.assertEqual(pool["cached"], pool["ready"] + pool["pending"] + pool["deferred"])
@@ -177,7 +179,7 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("bfcpreload_jobs 2\n", text)
         self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",comm="fake_job",user="[^"]+",'
                          r'[^}]*rank="3",job_name="made-up.1",gpu="0",UUID="GPU-00010203-'
-                         r'0405-0607-0809-0a0b0c0d0e0f",context="7"\} 62914560\n')
+                         r'0405-0607-0809-0a0b0c0d0e0f",pci_bus_id="0000:3B:00.0",context="7"\} 62914560\n')
         self.assertNotIn("--job", text, "arguments are no labels")
         self.assertIn('bfcpreload_host_wait_seconds_total{', text)
         self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*gpu="0",.*context="7"\} 0\.5\n')
@@ -204,6 +206,31 @@ class Bfcstat(unittest.TestCase):
         series = [line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"]
         self.assertEqual(len(series), len(set(series)))
 
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, to be another user")
+    def test_an_administrator_s_copy(self):
+        """With one capability it reads all users' segments, and nothing else."""
+        job = self.start("--owner")
+        os.chmod(self.folder, 0o755)
+        secret = os.path.join(self.folder, "recording")
+        self.assertEqual(self.bfcstat("record", str(job.pid), "-o", secret, "--duration=0.1").returncode, 0)
+        os.chmod(secret, 0o600)
+
+        def someone(*arguments, capabilities="-all"):
+            return subprocess.run(["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups",
+                                   f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}", BFCSTAT,
+                                   f"--directory={self.folder}", *arguments], capture_output=True, text=True, timeout=20)
+
+        administrator = {"capabilities": "-all,+dac_read_search"}
+        owner = pwd.getpwuid(os.getuid()).pw_name
+        plain = someone()
+        self.assertEqual((plain.returncode, plain.stdout), (1, "no jobs that could be read\n"))
+        self.assertEqual(plain.stderr, "bfcstat: other users' jobs that cannot be read: 1 (docs/watching.md)\n")
+        self.assertRegex(someone(**administrator).stdout, rf"{job.pid} .* {owner}: waits for .*made-up")
+        self.assertIn("made-up --job", someone(str(job.pid), **administrator).stdout)
+        refused = someone("report", secret, "-o", "-", **administrator)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn("Permission denied", refused.stderr)
+
     def test_charts(self):
         text = self.shown(str(self.start().pid))
         for words in (
@@ -215,7 +242,7 @@ class Bfcstat(unittest.TestCase):
             r"1\.00 ms  out_of_memory +4\.00 GiB\n",
             r"2\.00 ms  waited +64\.0 MiB  after 7\.00 ms\n",
             r"free by driver +11\.7 GiB",
-            r"it waits for 3\.20 GiB since [0-9.]+ \w+, position 2\n",
+            r"it waits for 3\.20 GiB for [0-9.]+ \w+, position 2\n",
             r"this pool gave +1   of 7 times that it was tried, 1\.00 ms in all\n"
             r" *contexts gave +1   of 6 times that it was tried, 2\.00 ms in all\n"
             r" *other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n"
@@ -226,7 +253,7 @@ class Bfcstat(unittest.TestCase):
 
     def test_last_resorts_and_waiting(self):
         job = self.start()
-        self.assertRegex(self.shown(), r" waits for 3\.20 GiB since [0-9.]+ \w+, position 2: rank 3 of 4: ")
+        self.assertRegex(self.shown(), r" waits for 3\.20 GiB for [0-9.]+ \w+, position 2: rank 3 of 4: ")
         (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
         rungs = {"pool": (7, 1, 1000000), "contexts": (6, 1, 2000000), "jobs": (5, 3, 7000000),
                  "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
@@ -347,7 +374,9 @@ class Bfcstat(unittest.TestCase):
             self.assertIn(f"takes no {option.split('=')[0]};", answer.stderr)
         for command in ("who", "plan", "record", "snapshot"):
             self.assertIn("only report writes to standard output", self.bfcstat(command, "-o", "-", "1").stderr)
-        self.assertIn("is a command: top,", self.bfcstat("whoo", "1").stderr)
+        for arguments in ["statt"], ["statt", "1"]:
+            self.assertEqual(self.bfcstat(*arguments).stderr, "bfcstat: statt: neither a command (top, trim, who, plan, "
+                             "record, snapshot, report, serve) nor a process id\n")
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")
 

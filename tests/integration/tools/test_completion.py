@@ -2,6 +2,7 @@
 """What every tool answers to --help and --version, and the shells' completions of them."""
 
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -81,6 +82,31 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("bfcrun", "--limit", "=", "1"), [])
         self.assertIn("env", self.bash("bfcrun", "--free", "=", "lazy", "env"))
         self.assertEqual(self.bash("bfcrun", "env", "--fr"), [])
+
+    def test_an_interactive_bash(self):
+        """What a user types, with tabs, and what the program gets then."""
+        typed = {"bfcrun --fr\tl\t -- x": "<--free=lazy><--><x>", "bfcrun --lim\t1G": "<--limit=1G>", "bfcstat --js\t7": "<--json><7>",
+                 "bfcstat repo\t-o x": "<report><-o><x>", "bfcrun --record=a\t x": "<--record=a (b)><x>"}
+        setup = "PS1= PS2=; " + "".join(f"source {completion(tool)}; {tool}() {{ printf '<%s>' \"$@\"; echo; }}; "
+                                       for tool in ("bfcrun", "bfcstat"))
+        with tempfile.TemporaryDirectory(prefix="bfc-completion-") as folder:
+            open(os.path.join(folder, "a (b)"), "w", encoding="utf-8").close()
+            shell, terminal = pty.fork()
+            if shell == 0:
+                os.chdir(folder)
+                os.environ.update(TERM="dumb", INPUTRC="/dev/null")
+                os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+            os.write(terminal, "\n".join([setup, *typed, "exit", ""]).encode())
+            shown = b""
+            try:
+                while more := os.read(terminal, 4096):
+                    shown += more
+            except OSError:  # how a terminal ends whose programs have ended
+                pass
+            os.close(terminal)
+            os.waitpid(shell, 0)
+        for line in typed.values():
+            self.assertIn(f"\n{line}\r", shown.decode())
 
     def test_every_option_in_a_help_is_offered(self):
         commands = {"bfcstat": ("top", "trim", "who", "plan", "record", "snapshot", "report", "serve")}

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""The wheel: built, installed by pip into an environment of its own, and used over the stand-in GPU."""
+"""The wheel: built, installed by pip into an environment of its own, and used over the stand-in GPU.
+
+With MICROHTTPD, a folder that packaging/microhttpd made, it has the exporter; nothing is fetched for it here."""
 
 import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import zipfile
 
 ROOT, SIM = os.environ["SOURCE_ROOT"], os.environ["SIM_DIR"]
+MICROHTTPD = os.environ.get("MICROHTTPD", "")
 PROGRAM = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -101,6 +106,36 @@ def check_size(folder):
     assert os.path.getsize(library) < 4 << 20, os.path.getsize(library)
 
 
+def check_removal(folder):
+    python = os.path.join(folder, "bin", "python3")
+    if os.path.exists(python):
+        run(python, "-m", "pip", "uninstall", "--yes", "bfcpreload")
+        left = glob.glob(folder + "/**/*bfc*", recursive=True)
+        assert left == [], left
+
+
+def check_documents(bfcrun, folder):
+    """Each page that a tool's help names is there."""
+    (documents,) = glob.glob(folder + "/**/share/doc/bfcpreload", recursive=True)
+    for tool in ("bfcstat", "bfcplan", "bfcreplay", "bfcrun"):
+        for page in re.findall(r"docs/[\w-]+\.md", run(os.path.join(os.path.dirname(bfcrun), tool), "--help")):
+            assert os.path.exists(os.path.join(documents, page)), page
+
+
+def check_exporter(bfcrun, folder):
+    """It answers, and what belongs to it is there."""
+    command = [os.path.join(os.path.dirname(bfcrun), "bfcstat"), "serve", "--listen=127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as exporter:
+        said = exporter.stdout.readline()
+        if MICROHTTPD:
+            with urllib.request.urlopen(said.split()[-1]) as answer:
+                assert b"\nbfcpreload_jobs " in answer.read()
+        exporter.terminate()
+    assert MICROHTTPD or said == "bfcstat: built without libmicrohttpd, which serve needs\n", said
+    for name in ("bfcstat.service", "alerts.yml", "dashboard.json") if MICROHTTPD else ():
+        assert glob.glob(f"{folder}/**/share/bfcpreload/{name}", recursive=True), name
+
+
 def check(bfcrun):
     assert run(bfcrun, "--version").split() == ["bfcrun", os.environ["VERSION"]]
     said = run(bfcrun, "--summary=1", "--", sys.executable, "-c", PROGRAM, LD_LIBRARY_PATH=SIM)
@@ -109,18 +144,33 @@ def check(bfcrun):
         assert run(os.path.join(os.path.dirname(bfcrun), tool), "--help").startswith("usage: " + tool)
 
 
+def check_refusals(folder):
+    """What the machine lacks is one line."""
+    for kind, line in ("deb", "no .deb is made: dpkg-deb is not installed\n"), \
+                      ("wheel", "meson is not installed; scripts/setup --build installs what building needs\n"):
+        refused = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "package"), "--only", kind, folder],
+                                 env={"PATH": folder, "MICROHTTPD": folder}, capture_output=True, text=True, timeout=60)
+        assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", "package: " + line), refused
+
+
 def main():
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
         print("no pip here")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="bfc-package-") as folder:
-        wheel = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", folder, JOBS="2").strip()
+        check_refusals(folder)
+        said = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", folder, JOBS="2", MICROHTTPD=MICROHTTPD)
+        wheel = said.splitlines()[0]
+        assert ("have no exporter (bfcstat serve)" in said) == (not MICROHTTPD), said
         environment = os.path.join(folder, "environment")
         bfcrun = install(wheel, environment)
         check(bfcrun)
         check_header(bfcrun, environment)
+        check_documents(bfcrun, environment)
+        check_exporter(bfcrun, environment)
         check_bill(wheel)
         check_size(environment)
+        check_removal(environment)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ static void expect_refusal(const char *words) {
 Test(reader, copies_an_honest_segment) {
     cr_assert(read_published(sizeof segment) == BFC_READ_OK, "%s", reason);
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) /* a copy has the sum */
-        segment.pools[i].host_waits = bfc_host_waits(&segment.pools[i]);
+        bfc_sum_lanes(&segment.pools[i]);
     cr_expect(job.state == BFC_JOB_RUNNING);
     cr_expect(job.torn == 0);
     cr_expect(memcmp(&job.header, &segment.header, sizeof job.header) == 0);
@@ -159,7 +159,7 @@ Test(reader, finds_configured_values) {
     size_t length;
     cr_assert(read_published(sizeof segment) == BFC_READ_OK);
     const char *value = bfc_job_configured(&job, "BFC_FREE", &length);
-    cr_expect(value && length == 4 && memcmp(value, "sync", 4) == 0);
+    cr_expect(value && length == 4 && memcmp(value, "lazy", 4) == 0);
     cr_expect(bfc_job_configured(&job, "BFC_FRE", &length) == NULL);
     cr_expect(bfc_job_configured(&job, "BFC", &length) == NULL);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Real jobs over the stand-in GPU, watched: the picture, trim, record, report, top, ranks.
 
-Needs BFCSTAT, LIBRARY, TRAIN (tests/integration/demo's program) and SIM_DIR in the environment. Parts whose tool
-is missing (tmux, chromium, mpirun) are left out.
+Needs BFCSTAT, LIBRARY, TRAIN (tests/integration/demo's program), CROWDED_JOBS (tests/integration/tools) and SIM_DIR
+in the environment. Parts whose tool is missing (tmux, chromium, mpirun) are left out.
 """
 
 import json
@@ -14,8 +14,10 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
-BFCSTAT, LIBRARY, TRAIN, SIM_DIR = (os.environ[n] for n in "BFCSTAT LIBRARY TRAIN SIM_DIR".split())
+BFCSTAT, LIBRARY, TRAIN, SIM_DIR, CROWDED_JOBS = (
+    os.environ[n] for n in "BFCSTAT LIBRARY TRAIN SIM_DIR CROWDED_JOBS".split())
 PREFIX = f"bfcpreload.{os.getuid()}."
 
 
@@ -28,8 +30,7 @@ class Job:
     """A preloaded training loop that pauses when warm, or one that goes on."""
 
     def __init__(self, *arguments, **variables):
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="4G",
-                           **variables)
+        environment = {**os.environ, "LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": SIM_DIR, "SIM_MEMORY": "4G", **variables}
         self.process = subprocess.Popen([TRAIN, *arguments], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         self.pid = self.process.pid
@@ -40,6 +41,47 @@ class Job:
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+class Terminal:
+    """bfcstat in a terminal, with a tmux server of its own: one that is about to end refuses new sessions."""
+
+    def __init__(self, socket):
+        self.command = ["tmux", "-S", socket, "-f", "/dev/null"]
+
+    def tmux(self, *arguments):
+        return subprocess.run([*self.command, *arguments], capture_output=True, text=True, check=True).stdout
+
+    def start(self, columns, lines, arguments, variables):
+        subprocess.run([*self.command, "new-session", "-d", "-x", str(columns), "-y", str(lines),
+                        " ".join([f"'{BFCSTAT}'", *arguments])], check=True, env={**os.environ, **variables})
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def lines(self):
+        return self.screen().splitlines()
+
+    def wait_for(self, words):
+        for _ in range(100):
+            if re.search(words, self.screen()):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{words} does not appear:\n{self.screen()}")
+
+    def press(self, key, words):
+        self.tmux("send-keys", key)
+        self.wait_for(words)
+
+    def wait_for_end(self):
+        for _ in range(50):
+            if subprocess.run([*self.command, "has-session"], capture_output=True).returncode:
+                return
+            time.sleep(0.1)
+        raise AssertionError("it does not end")
+
+    def end(self):
+        subprocess.run([*self.command, "kill-server"], stderr=subprocess.DEVNULL)
 
 
 class Watch(unittest.TestCase):
@@ -54,6 +96,13 @@ class Watch(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def test_what_an_idle_job_freed_is_ready(self):
+        """Its work is over, and only who asks looks at the fences."""
+        for mode in "lazy", "ordered":
+            job = self.start("20", "10", "pause", BFC_FREE=mode)
+            (pool,) = json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"]
+            self.assertEqual((pool["pending"], pool["ready"] > 0), (0, True), mode)
 
     def test_picture_and_trim(self):
         job = self.start("20", "10", "pause")
@@ -166,47 +215,108 @@ class Watch(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("page")))
         self.assertIn("No such file", bfcstat("report", "/none", "-o", self.path("page")).stderr)
 
+    def bfcstat_on_terminal(self, *arguments, columns=80, lines=24, **variables):
+        """bfcstat in a terminal of its own, until the test ends."""
+        terminal = Terminal(self.path(f"socket {len(os.listdir(self.folder))}"))
+        self.addCleanup(terminal.end)
+        terminal.start(columns, lines, arguments, dict(variables, LANG="C.UTF-8", TERM="xterm-256color"))
+        return terminal
+
     @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
     def test_top(self):
         job = self.start("1000000", "10", RANK="3", LOCAL_RANK="1")
-
-        def screen():
-            return subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True).stdout
-
-        def press(key, words):
-            if key:
-                subprocess.run([*tmux, "send-keys", key], check=True)
-            for _ in range(100):
-                if re.search(words, screen()):
-                    return
-                time.sleep(0.1)
-            self.fail(f"{words} does not appear:\n{screen()}")
-
         for colour in ("", "1"):
-            # A server that is about to end refuses new sessions: each has a server of its own.
-            tmux = ["tmux", "-S", self.path("socket" + colour), "-f", "/dev/null"]
-            environment = dict(os.environ, NO_COLOR=colour, LANG="C.UTF-8", TERM="xterm-256color")
-            subprocess.run([*tmux, "new-session", "-d", "-x", "80", "-y", "24",
-                            f"'{BFCSTAT}' top --interval=0.2"], check=True, env=environment)
-            self.addCleanup(subprocess.run, [*tmux, "kill-server"], stderr=subprocess.DEVNULL)
-            press("", rf"{job.pid} +0 .*rank 3:")
-            press("", r"[0-9.]+ MiB [#+~.]{20}")
-            self.assertTrue(all(len(line) <= 80 for line in screen().splitlines()))
-            press("h", r"to allocate: half within .*\n +[0-9.]+ [KM]iB +[0-9,]+ \*")
-            press("t", r"have [0-9]+ give back what it caches, [0-9.]+ [KMG]?i?B\? y: yes")
-            press("n", "[?] help")  # nothing was trimmed
-            press("?", "select a job")
-            press("?", "to allocate")
-            press("Space", r"\(paused\)")
-            subprocess.run([*tmux, "resize-window", "-x", "50", "-y", "8"], check=True)
-            press("Space", "bfcstat top")
-            subprocess.run([*tmux, "send-keys", "q"], check=True)
-            for _ in range(50):
-                if subprocess.run([*tmux, "has-session"], capture_output=True).returncode:
-                    break
-                time.sleep(0.1)
-            else:
-                self.fail("q does not end it")
+            terminal = self.bfcstat_on_terminal("top", "--interval=0.2", NO_COLOR=colour)
+            terminal.wait_for(rf"{job.pid} 01:00\.0 .*rank 3:")
+            terminal.wait_for(r"[0-9.]+ MiB [#+~.]{20}")
+            self.assertTrue(all(len(line) <= 80 for line in terminal.lines()))
+            terminal.press("h", r"to allocate: half within .*\n +[0-9.]+ [KM]iB +[0-9,]+ \*")
+            terminal.press("t", r"have [0-9]+ give back what it caches, [0-9.]+ [KMG]?i?B\? y: yes")
+            terminal.press("n", "[?] help")  # nothing was trimmed
+            terminal.press("?", "(?s)select a job.*x others  blank: free\n.*[?] help .* q quit")
+            terminal.press("?", "to allocate")
+            terminal.press("Space", r"\(paused\)")
+            terminal.tmux("resize-window", "-x", "50", "-y", "8")
+            terminal.press("Space", "bfcstat top")
+            terminal.tmux("send-keys", "q")
+            terminal.wait_for_end()
+
+    def start_on_two_devices(self):
+        """Each job sees one of two devices, and calls it 0."""
+        machine = {"SIM_DEVICES": "2", "SIM_SHARE": self.path("share")}
+        return machine, [self.start("20", "10", "pause", CUDA_VISIBLE_DEVICES=str(i), **machine) for i in range(2)]
+
+    def test_devices_have_the_machine_s_names(self):
+        _, jobs = self.start_on_two_devices()
+        pools = [json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"][0] for job in jobs]
+        self.assertEqual([pool["device"] for pool in pools], [0, 0])
+        self.assertEqual([pool["device_bus_id"] for pool in pools], ["0000:01:00.0", "0000:02:00.0"])
+        for i, job in enumerate(jobs):
+            uuid = pools[i]["device_uuid"][4:12]
+            self.assertRegex(bfcstat().stdout, rf"(?m)^ *{job.pid}  0{i + 1}:00\.0  {uuid} ")
+        self.assertNotEqual(pools[0]["device_uuid"][:12], pools[1]["device_uuid"][:12])
+
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+    def test_a_line_for_each_device(self):
+        """What the management library tells of it, and what of that the jobs have; the rest is others'."""
+        machine, jobs = self.start_on_two_devices()
+        hidden = self.start("20", "10", "pause", CUDA_VISIBLE_DEVICES="1", BFC_STATS="0", **machine)
+        bytes_text = r"[0-9.]+ [KMG]?i?B"
+        terminal = self.bfcstat_on_terminal("top", LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="4G", **machine)
+        for i in range(2):
+            others = "0 B" if i == 0 else r"[1-9][0-9.]* MiB"
+            terminal.wait_for(rf"\n  {i} 0{i + 1}:00\.0 \w{{8}} 4\.00 GiB +{bytes_text} +{bytes_text} +{bytes_text} "
+                              rf"+{others} +{bytes_text}\n")
+            terminal.wait_for(rf"{jobs[i].pid} 0{i + 1}:00\.0 ")
+        self.assertNotIn(str(hidden.pid), "".join(terminal.lines()))
+        without = self.bfcstat_on_terminal("top", LD_LIBRARY_PATH="")  # as the jobs' driver said last
+        without.wait_for(r"\n  - 02:00\.0 \w{8} 4\.00 GiB ")
+
+    def scrape(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            return answer.read().decode()
+
+    @unittest.skipIf("built without" in bfcstat("serve", "--listen=nowhere").stderr, "built without libmicrohttpd")
+    def test_exporter_knows_devices_and_jobs_that_ended(self):
+        """Of two jobs one runs, and one has died of an out of memory before it was looked at."""
+        machine = {"SIM_DEVICES": "2", "SIM_SHARE": self.path("share")}
+        exporter = subprocess.Popen(
+            [BFCSTAT, "serve", "--listen=127.0.0.1:0"], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "LD_LIBRARY_PATH": SIM_DIR, "SIM_MEMORY": "4G", **machine})
+        self.addCleanup(lambda: (exporter.terminate(), exporter.wait(), exporter.stderr.close()))
+        port = int(re.search(r":(\d+)/metrics", exporter.stderr.readline()).group(1))
+        job = self.start("20", "10", "pause", CUDA_VISIBLE_DEVICES="0", **machine)
+        died = self.start("20", "10", CUDA_VISIBLE_DEVICES="1", SIM_MEMORY="64M", **machine)
+        died.process.wait(60)
+        pool = json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"][0]
+        text = self.scrape(port)
+        device = rf'UUID="{pool["device_uuid"]}",pci_bus_id="0000:01:00.0"'
+        for figure, value in (("total", 4 << 30), ("used", pool["reserved"]), ("in_use", pool["in_use"]),
+                              ("cached", pool["cached"]), ("others", 0)):
+            self.assertIn(f"bfcpreload_gpu_memory_{figure}_bytes{{{device}}} {value}\n", text)
+        self.assertRegex(text, r'bfcpreload_user_jobs_ended_total\{UUID="[^"]+",pci_bus_id="0000:02:00.0",user="[^"]+"\} 1\n')
+        self.assertRegex(text, r'bfcpreload_user_out_of_memory_total\{UUID="[^"]+",pci_bus_id="0000:02:00.0",user="[^"]+"\} [1-9]')
+
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+    def test_more_rows_than_lines(self):
+        folder = self.path("crowd")
+        os.mkdir(folder)
+        subprocess.run([CROWDED_JOBS, folder, str(os.getuid()), "1", "40", "1", "1"], check=True)
+        terminal = self.bfcstat_on_terminal("top", f"'--directory={folder}'")
+        terminal.wait_for(r"\n +\.\.\. 0 above, 3\d below\n(.*\n)*waits for 3\.20 GiB for .*, position 2\n")
+        terminal.press("Up", r"\n +\.\.\. 0 above")
+        for _ in range(39):
+            terminal.tmux("send-keys", "Down")
+        terminal.wait_for(r"\n +\.\.\. 3\d above, 0 below\n")
+
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+    def test_table_fits_a_terminal(self):
+        job = self.start("20", "10", "pause")
+        terminal = self.bfcstat_on_terminal(";", "sleep", "600")
+        terminal.wait_for(rf"(?m)^ *PID  BUS ID .* COMMAND\n(.*\n)* *{job.pid}  01:00\.0 .* train 20 10 pause$")
+        terminal = self.bfcstat_on_terminal(str(job.pid), ";", "sleep", "600", lines=100)
+        terminal.wait_for(r"(?m)^  0x\w+ +\S+ MiB  [#+~.]{20,44}$")
+        terminal.wait_for(r"settings other than the defaults .*\n  none\n")
 
     @unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed")
     def test_ranks_of_open_mpi(self):
@@ -238,6 +348,7 @@ class Watch(unittest.TestCase):
         self.assertIn('rank="3"', bfcstat("--prometheus").stdout)
         uuids = [ranks[r]["pools"][0]["device_uuid"] for r in range(4)]
         self.assertEqual((uuids[0], uuids[1]), (uuids[2], uuids[3]))
+        self.assertNotEqual(uuids[0], uuids[1])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import tempfile
 import time
 import typing
 import unittest
+import unittest.mock
 
 MIB = 1 << 20
 sys.dont_write_bytecode = True
@@ -67,6 +68,8 @@ class Beside(unittest.TestCase):
         self.assertEqual(who.sites[0].frames[0].function, "site_large")
         self.assertEqual(who.sites[0].bytes, 256 * MIB)
         self.assertIn("site_large", who._repr_html_())
+        self.assertRegex(repr(who), r"^Process \d+: 320 MiB in use.*\n *in use +± +blocks  library\n")
+        self.assertRegex(repr(who), r"\n *256 MiB +0 B +4  site_large")
         change = bfcpreload.who(self.job.pid, seconds=0.05)
         self.assertGreater(change.seconds, 0)
         self.assertEqual(change.bytes, 0)
@@ -118,6 +121,10 @@ class Beside(unittest.TestCase):
                 call()
         with self.assertRaisesRegex(bfcpreload.Error, "no process|runs without"):
             bfcpreload.stats(2 ** 22 + 1)
+        with unittest.mock.patch.dict(os.environ, BFCSTAT="/nowhere"), self.assertRaisesRegex(bfcpreload.Error, "cannot be run"):
+            bfcpreload.stats(1)
+        with self.assertRaisesRegex(bfcpreload.Error, "was not installed"):
+            bfcpreload.tool("bfcnothing")
 
     def test_type_hints(self):
         for name in bfcpreload.__all__:

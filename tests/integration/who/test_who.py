@@ -115,6 +115,8 @@ class Native(unittest.TestCase):
         self.assertIn("64.0 MiB in use", text)
         self.assertEqual("the figures below come to " in text,
                          abs(answer["all"]["bytes"] - 64 * MIB) > max(MIB, 2 * answer["all"]["bytes_error"]))
+        self.assertNotIn("standard error 0 B", text)
+        self.assertEqual("not attributed: blocks without a sample" in text, 64 * MIB - answer["all"]["bytes"] > 0.64 * MIB)
 
     def test_spilled(self):
         with Job(HOLDER, "plain", BFC_LIMIT="128M", BFC_SPILL="1G") as job:
@@ -249,6 +251,7 @@ class Views(unittest.TestCase):
             self.assertIn("more sites", job.who("--sites=1"))
         self.assertIn(f"job {job.pid}: 320 MiB in use", text)
         self.assertIn("site_large+0x", text)
+        self.assertRegex(text, r"\n *256 MiB +0 B +4 +80\.0 % +site_large\+0x")
 
     def test_off(self):
         with Job(HOLDER, "plain", stacks="off") as job:
@@ -308,7 +311,7 @@ class Leaks(unittest.TestCase):
     """BFC_SUMMARY=leaks."""
 
     def said(self, scene, **variables):
-        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_SUMMARY="leaks", **variables)
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", **{"BFC_SUMMARY": "leaks", **variables})
         run = subprocess.run([HOLDER, scene], env=env, text=True, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertEqual((run.returncode, run.stdout), (0, "ready\n"))
@@ -325,6 +328,11 @@ class Leaks(unittest.TestCase):
         self.assertIn(": 0 B in 0 blocks, from 0 sites\n", said)
         self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 time, at\n    site_second_free.*"
                                r"  which was freed before at\n    site_first_free")
+
+    def test_invalid_frees_are_in_the_summary(self):
+        for mode in "sync", "lazy", "ordered":
+            with self.subTest(mode):
+                self.assertIn("    invalid frees: 1, of blocks freed before", self.said("freed_twice", BFC_SUMMARY="1", BFC_FREE=mode))
 
     def test_freed_inside(self):
         self.assertRegex(self.said("freed_inside"),

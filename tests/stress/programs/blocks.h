@@ -21,10 +21,18 @@ static void drop_graph(struct block *block) {
     block->graph = NULL;
 }
 
-/* The importer may still have the block open, but not look at it. */
+static void close_import(unsigned slot) {
+    MUST(ask_importer(&importer, &(struct request){.asked = CLOSE, .slot = slot}).code);
+    importer.is_open[slot] = false;
+}
+
+/* Called before a block is freed or passed on: from then on the importer does not look at it. With
+ * the stand-in it may still have it open, which a real driver leaves undefined. */
 static void forget_import(const struct worker *worker, const struct block *block, bool is_freed) {
-    for (int i = 0; i < SLOTS && worker->index == 0; i++)
+    for (unsigned i = 0; i < SLOTS && worker->index == 0; i++)
         if (importer.opened[i] == block->start) {
+            if (importer.is_open[i] && !is_simulated())
+                close_import(i);
             importer.opened[i] = NULL;
             importer.is_freed[i] = is_freed;
         }
@@ -32,7 +40,6 @@ static void forget_import(const struct worker *worker, const struct block *block
 
 /* Takes a block that is freed or lost off the thread's list. */
 static void remove_block(struct worker *worker, struct block *block) {
-    forget_import(worker, block, true);
     *block = worker->blocks[--worker->count];
 }
 
@@ -93,6 +100,7 @@ static void bring_home(struct worker *worker, struct block *block) {
 static void give_in_stream(struct worker *worker, struct block *block, int stream) {
     CUstream last = use(worker, block, stream);
     worker->operations++;
+    forget_import(worker, block, true);
     MUST(release_async(block->start, last));
     remove_block(worker, block);
 }
@@ -106,6 +114,7 @@ static void free_block(struct worker *worker, struct block *block) {
     bring_home(worker, block);
     if (has_far)
         enter(worker, (int)below(worker, 2)); /* frees go by pointer */
+    forget_import(worker, block, true);
     give(worker, block->start, block->side);
     remove_block(worker, block);
 }
@@ -123,10 +132,10 @@ static void end_block(struct worker *worker, struct block *block) {
  * which waits.
  */
 static void hold(struct worker *worker) {
-    int held = (int)below(worker, STREAMS);
+    int held = (int)below(worker, CREATED);
     if (is_tight || are_refused || !has_scene("hold"))
         return;
-    int other = (held + 1 + (int)below(worker, STREAMS - 1)) % STREAMS;
+    int other = (held + 1 + (int)below(worker, CREATED - 1)) % CREATED;
     close_gate(worker, held);
     for (unsigned i = below(worker, 4); i > 0; i--) {
         struct block *block = any(worker);
@@ -140,22 +149,30 @@ static void hold(struct worker *worker) {
     open_gate(worker);
 }
 
-/* Some blocks are freed, and others of their sizes allocated at once. */
+/* Any stream of the side, whatever the phase. */
+static int draw_of_all(struct worker *worker, int side) {
+    return side ? FAR : (int)below(worker, STREAMS);
+}
+
+/* Some blocks are freed with work under way, and others of their sizes allocated at once, for other
+ * streams. */
 static void renew(struct worker *worker) {
     struct block gone[BLOCKS];
     unsigned count = 0;
     for (unsigned i = below(worker, worker->count + 1); i > 0; i--) {
         struct block *block = any(worker);
-        bring_home(worker, block);
+        use(worker, block, draw_stream(worker, block->side));
+        add_words(worker, block, block->stream);
         drop_graph(block);
         gone[count++] = *block;
+        forget_import(worker, block, true);
         give(worker, block->start, block->side);
         remove_block(worker, block);
     }
     for (unsigned i = 0; i < count; i++) {
         struct block *block = &worker->blocks[worker->count++];
         *block = (struct block){.bytes = gone[i].bytes,
-                                .stream = draw_stream(worker, gone[i].side),
+                                .stream = draw_of_all(worker, gone[i].side),
                                 .side = gone[i].side};
         enter(worker, block->side);
         block->start = take(worker, block->bytes);

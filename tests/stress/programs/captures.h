@@ -28,8 +28,8 @@ static void replace_block(struct worker *worker, struct block *block, struct blo
     struct block *victim = any(worker);
     if (victim != block && side_of(victim->stream) == victim->side) {
         drop_graph(victim);
-        give(worker, victim->start, victim->side);
         forget_import(worker, victim, true);
+        give(worker, victim->start, victim->side);
         *victim = *fresh;
     } else {
         worker->blocks[worker->count++] = *fresh;
@@ -41,7 +41,7 @@ static void capture(struct worker *worker, struct block *block) {
     CUgraphExec ready;
     if (block->side != 0 || worker->count == BLOCKS)
         return;
-    int stream = (int)below(worker, STREAMS);
+    int stream = (int)below(worker, CREATED);
     CUstream captured = use(worker, block, stream);
     CUstreamCaptureMode mode = draw_mode(worker);
     MUST(begin_capture(captured, mode));
@@ -74,7 +74,7 @@ static CUgraph nest_graph(struct worker *worker, CUgraph inner) {
 
 /* Work on the block becomes a graph that stays with it. */
 static void keep_graph(struct worker *worker, struct block *block) {
-    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
+    CUstream captured = use(worker, block, (int)below(worker, CREATED));
     CUstreamCaptureMode mode = draw_mode(worker);
     MUST(begin_capture(captured, mode));
     add_words(worker, block, block->stream);
@@ -92,7 +92,7 @@ static void use_graph(struct worker *worker, struct block *block) {
         return;
     if (!block->graph)
         keep_graph(worker, block);
-    CUstream stream = use(worker, block, (int)below(worker, STREAMS));
+    CUstream stream = use(worker, block, draw_stream(worker, 0));
     worker->operations++;
     MUST(cuGraphLaunch(block->graph, stream));
 }
@@ -104,8 +104,7 @@ static void copy_here(struct worker *worker, const struct block *to, const struc
         run(worker, to->stream, COPY, (void *[]){&target, &source, &bytes});
         return;
     }
-    worker->operations++;
-    MUST(cuMemcpyDtoDAsync(target, source, bytes, worker->streams[to->stream]));
+    copy_plainly(worker, target, source, bytes, to->stream);
 }
 
 /* There and back, with work on what is there. */
@@ -131,7 +130,7 @@ static CUgraph graph_with_memory(struct worker *worker, struct block *block, CUd
                                  bool frees) {
     CUgraph graph;
     CUgraphNode taken, used, freed;
-    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
+    CUstream captured = use(worker, block, (int)below(worker, CREATED));
     CUstreamCaptureMode mode = draw_mode(worker);
     MUST(cuGraphCreate(&graph, 0));
     *inner = add_memory(graph, &taken, block->bytes);
@@ -188,7 +187,7 @@ static void break_capture(struct worker *worker, struct block *block, CUstream c
 
 static void break_and_end(struct worker *worker, struct block *block) {
     CUgraph graph;
-    CUstream captured = worker->streams[below(worker, STREAMS)];
+    CUstream captured = worker->streams[below(worker, CREATED)];
     if (!worker->relaxed || worker->open != NONE)
         return;
     break_capture(worker, block, captured);
@@ -222,7 +221,7 @@ static void end_open(struct worker *worker) {
     enter(worker, 0);
     if (below(worker, 2)) {
         MUST(cuStreamDestroy(captured));
-        worker->streams[CAPTURER] = new_stream();
+        worker->streams[CAPTURER] = fresh_stream(worker, CAPTURER);
     } else if (worker->open == GOING) {
         graph = finish_capture(captured);
         MUST(cuGraphDestroy(graph));

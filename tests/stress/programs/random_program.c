@@ -8,8 +8,10 @@
  * own; kernels wait for the host; now and then one context takes most of the device, and then
  * another library does. Calls are made on stacks that cannot be walked. Some programs have a thread
  * beside that asks after memory, some another process that opens the first thread's blocks, and
- * ends before or after it. It prints one digest a thread of all the bytes that it read, and how
- * many operations it made: allocations, frees and pieces of work.
+ * ends before or after it. In phases all work goes to one stream, or to what counts as one, in
+ * others to many: created ones, blocking or not, the legacy one, the threads' own. It prints one
+ * digest a thread of all the bytes that it read, and how many operations it made: allocations,
+ * frees and pieces of work.
  *
  * What a seed computes does not depend on timing: a block is used in the order of the program's
  * text, since work in another stream first waits for the block's last use; nothing is read that was
@@ -20,7 +22,7 @@
  * SIM_FAIL=random): what was refused is asked for again.
  *
  * usage: random_program SEED [STEPS [small]]
- * RANDOM_WITHOUT=copy,plain,hold,open,most,async,barrier,stacks,unseen,monitor,import,graph,past
+ * RANDOM_WITHOUT=copy,plain,hold,open,most,async,barrier,stacks,unseen,monitor,import,graph,past,context
  * leaves scenes out; own: that one of several contexts takes most of a device.
  */
 #include "tests/stress/programs/captures.h"
@@ -38,7 +40,11 @@ static pthread_barrier_t barrier;
 static struct worker workers[MOST_THREADS];
 static struct block mailbox[MOST_THREADS];
 
-/* ---- another library, another process ---- */
+/* ---- another library, another context, another process ---- */
+
+static int own_device(const struct worker *worker) {
+    return share ? 0 : (int)(worker->index % 2) % device_count();
+}
 
 /* Another library's memory takes part. */
 static void visit_library(struct worker *worker, struct block *block) {
@@ -51,9 +57,30 @@ static void visit_library(struct worker *worker, struct block *block) {
     give_past(&past, stream);
 }
 
+/* A context comes, copies the block and goes. Alone, since others would get its addresses. */
+static void visit_context(struct worker *worker, struct block *block) {
+    CUcontext visited;
+    char *bytes = worker->bytes;
+    if (thread_count > 1 || is_tight || !has_scene("context"))
+        return;
+    begin_calm();
+    finish_stream(worker, block->stream);
+    enter(worker, block->side);
+    MUST(CREATE_CONTEXT(&visited, block->side ? 1 - own_device(worker) : own_device(worker)));
+    struct block copy = {.start = take(worker, block->bytes), .bytes = block->bytes};
+    MUST(cuMemcpyPeerAsync(address(copy.start), visited, address(block->start),
+                           worker->sides[block->side].context, copy.bytes, NULL));
+    MUST(cuMemcpyDtoH(bytes, address(copy.start), copy.bytes));
+    worker->operations += 2;
+    digest_bytes(worker, bytes, copy.bytes);
+    MUST(release(copy.start));
+    MUST(cuCtxDestroy(visited));
+    end_calm();
+}
+
 static void import_block(struct worker *worker, struct block *block, unsigned slot) {
     struct request request = {.asked = OPEN, .slot = slot, .bytes = block->bytes};
-    MUST(cuStreamSynchronize(worker->streams[block->stream]));
+    finish_stream(worker, block->stream);
     enter(worker, block->side);
     MUST(cuIpcGetMemHandle(&request.handle, address(block->start)));
     MUST(ask_importer(&importer, &request).code);
@@ -63,16 +90,11 @@ static void import_block(struct worker *worker, struct block *block, unsigned sl
     importer.handles[slot] = request.handle;
 }
 
-static void close_import(unsigned slot) {
-    MUST(ask_importer(&importer, &(struct request){.asked = CLOSE, .slot = slot}).code);
-    importer.is_open[slot] = false;
-}
-
 /* What an importer sees of a block, and what it does to it, before anything else is done to it. */
 static void use_import(struct worker *worker, struct block *block, unsigned slot) {
     struct request request = {.slot = slot, .value = below(worker, UINT32_MAX)};
     request.asked = below(worker, 2) ? ADD_TO : READ;
-    MUST(cuStreamSynchronize(worker->streams[block->stream]));
+    finish_stream(worker, block->stream);
     worker->operations++;
     digest(worker, ask_importer(&importer, &request).digest);
 }
@@ -117,10 +139,6 @@ static void change_import(struct worker *worker, struct block *block) {
 
 /* ---- streams and contexts ---- */
 
-static int own_device(const struct worker *worker) {
-    return share ? 0 : (int)(worker->index % 2) % device_count();
-}
-
 /* The contexts of the sides in `mask`. */
 static void open_contexts(struct worker *worker, unsigned mask) {
     if (mask & 2) {
@@ -154,9 +172,11 @@ static void open_worker(struct worker *worker) {
 /* A stream may be destroyed with work under way; another one takes its place. */
 static void change_stream(struct worker *worker) {
     int stream = draw_any_stream(worker), side = side_of(stream);
+    if (stream == LEGACY || stream == OWN)
+        return;
     enter(worker, side);
     CUevent event = worker->sides[side].event;
-    CUstream fresh = new_stream();
+    CUstream fresh = fresh_stream(worker, stream);
     MUST(cuEventRecord(event, worker->streams[stream]));
     MUST(cuStreamWaitEvent(fresh, event, 0));
     MUST(cuStreamDestroy(worker->streams[stream]));
@@ -244,8 +264,11 @@ static void end_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
 /* The contexts of the sides in `mask` end with blocks in them; new ones take their place. */
 static void lose_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
     finish_work(worker);
-    for (unsigned i = 0; i < worker->count; i++)
+    for (unsigned i = 0; i < worker->count; i++) {
         drop_graph(&worker->blocks[i]);
+        if (mask >> worker->blocks[i].side & 1)
+            forget_import(worker, &worker->blocks[i], true);
+    }
     begin_calm();
     pthread_barrier_wait(&barrier);
     end_contexts(worker, mask, is_unseen && has_scene("unseen"));
@@ -290,8 +313,8 @@ static void take_most(struct worker *worker, unsigned kind, int stream) {
     /* Freed in one stream, while another one is held (not where it may have to be given back: limit
      * 5); or freed memory is the device's. */
     bool may_hold = !are_refused && !is_tight && has_scene("async");
-    if (kind == 0 && stream < STREAMS - 1 && may_hold) {
-        close_gate(worker, STREAMS - 1);
+    if (kind == 0 && stream < CREATED - 1 && may_hold) {
+        close_gate(worker, CREATED - 1);
         MUST(release_async(start, handle));
         MUST(cuStreamSynchronize(handle));
         start = take(worker, bytes);
@@ -314,7 +337,7 @@ static void squeeze(struct worker *worker, uint64_t *state) {
     unsigned chosen = (unsigned)(draw(state) % thread_count);
     unsigned kind = (unsigned)(draw(state) % 3),
              capturer = (unsigned)(draw(state) % (thread_count + 1));
-    int stream = has_far && draw(state) % 3 == 0 ? FAR : (int)(draw(state) % STREAMS);
+    int stream = has_far && draw(state) % 3 == 0 ? FAR : (int)(draw(state) % CREATED);
     while (worker->count)
         end_block(worker, &worker->blocks[worker->count - 1]);
     finish_work(worker);
@@ -342,8 +365,8 @@ static void pass_block(struct worker *worker) {
     mailbox[worker->index] = (struct block){0};
     if (given) {
         drop_graph(given);
-        MUST(cuStreamSynchronize(worker->streams[given->stream]));
-        use(worker, given, given->side ? FAR : given->stream % STREAMS);
+        finish_stream(worker, given->stream);
+        use(worker, given, given->side ? FAR : given->stream % CREATED);
         write_all(worker, given, given->stream);
         mailbox[worker->index] = *given;
         forget_import(worker, given, false);
@@ -366,9 +389,22 @@ static void pass_block(struct worker *worker) {
     pthread_barrier_wait(&barrier);
 }
 
+/* In every second phase there is but one stream, or what counts as one; the other scenes, most of
+ * which use more, are rare then. */
+static void begin_phase(struct worker *worker, uint64_t *state) {
+    static const unsigned narrow[] = {
+        1, 1 << LEGACY, 1 << LEGACY, 1 << LEGACY | 1 << BLOCKING, 1 << BLOCKING, 1 << OWN};
+    static const unsigned wide[] = {(1 << STREAMS) - 1, (1 << CREATED) - 1, 1 << LEGACY | 1,
+                                    1 << BLOCKING | 1 << OWN};
+    worker->is_narrow = draw(state) % 2;
+    worker->phase = worker->is_narrow ? narrow[draw(state) % (sizeof narrow / sizeof *narrow)]
+                                      : wide[draw(state) % (sizeof wide / sizeof *wide)];
+}
+
 /* What all threads do together between rounds is drawn for all of them. */
 static void meet(struct worker *worker, unsigned round) {
     uint64_t state = seed * 7919 + round;
+    begin_phase(worker, &state);
     unsigned kind = (unsigned)(draw(&state) % 8);
     unsigned mask = share && has_far ? 1 + (unsigned)(draw(&state) % 3) : 1;
     if (kind == 0)
@@ -381,9 +417,21 @@ static void meet(struct worker *worker, unsigned round) {
         squeeze(worker, &state);
 }
 
+/* By means that kernels are not, in the stream of the last use; flags are the usual context's. */
+static void write_otherwise(struct worker *worker, struct block *block) {
+    use(worker, block, block->stream);
+    if (block->side == 0 && side_of(block->stream) == 0 && below(worker, 2))
+        write_value(worker, block);
+    else if (side_of(block->stream) == block->side)
+        write_by_host(worker, block);
+}
+
 static void work_on(struct worker *worker, struct block *block, struct block *other) {
-    unsigned kind = below(worker, 60);
+    enum { OTHER_SCENES = 49, RENEWAL = 56, SCENES = 66 };
+    unsigned kind = below(worker, SCENES);
     __atomic_store_n(&last_seen, address(block->start), __ATOMIC_RELAXED);
+    if (kind >= OTHER_SCENES && worker->is_narrow && worker->open == NONE)
+        kind = below(worker, 10) ? kind % OTHER_SCENES : below(worker, 2) ? RENEWAL : kind;
     if (kind < 10) {
         use(worker, block, draw_user(worker, block));
         write_all(worker, block, block->stream);
@@ -397,28 +445,32 @@ static void work_on(struct worker *worker, struct block *block, struct block *ot
         copy_words(worker, block, other, stream);
     } else if (kind < 40)
         read_block(worker, block);
-    else if (kind < 44)
-        capture(worker, block);
-    else if (kind < 45)
-        break_and_end(worker, block);
-    else if (kind < 46)
-        change_open(worker, block);
-    else if (kind < 47)
-        hold(worker);
-    else if (kind < 49)
+    else if (kind < 42)
         raise_flag(worker);
-    else if (kind < 52)
-        renew(worker);
+    else if (kind < 45)
+        write_otherwise(worker, block);
+    else if (kind < OTHER_SCENES)
+        wait_for(worker, block->stream, thread_count == 1 && !is_watched && worker->open == NONE);
+    else if (kind < 53)
+        capture(worker, block);
     else if (kind < 54)
-        use_graph(worker, block);
+        break_and_end(worker, block);
     else if (kind < 55)
+        change_open(worker, block);
+    else if (kind < RENEWAL)
+        hold(worker);
+    else if (kind < 59)
+        renew(worker);
+    else if (kind < 61)
+        use_graph(worker, block);
+    else if (kind < 62)
         use_graph_memory(worker, block);
-    else if (kind < 56)
+    else if (kind < 63)
         visit_library(worker, block);
-    else if (kind < 58)
-        change_import(worker, block);
+    else if (kind < 64)
+        visit_context(worker, block);
     else
-        MUST(cuStreamSynchronize(worker->streams[block->stream]));
+        change_import(worker, block);
 }
 
 static void step(struct worker *worker) {
@@ -434,6 +486,8 @@ static void step(struct worker *worker) {
 
 static void *work(void *argument) {
     struct worker *worker = argument;
+    uint64_t state = seed;
+    begin_phase(worker, &state);
     open_worker(worker);
     for (unsigned i = 0; i < steps; i++) {
         step(worker);
@@ -500,7 +554,7 @@ int main(int count, char **arguments) {
     if (count > 2)
         steps = (unsigned)strtoul(arguments[2], NULL, 10);
     is_small = count > 3;
-    round_steps = is_small ? 400 : 40;
+    round_steps = is_small ? 200 : 40;
     draw_program();
     use_device(0);
     is_tight = most_of(0) < ((size_t)1 << 29);

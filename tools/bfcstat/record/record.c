@@ -281,8 +281,13 @@ static bool write_who(struct recording *recording, const struct bfc_job *job) {
     return calls;
 }
 
+/* The calls that the sample counts are written before it, so that the page knows what was there
+ * before the first one. */
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
     double seconds = seconds_since(recording->start_ns);
+    bool ordered = recording->ordered, written = false;
+    if (recording->events && ordered)
+        write_calls(recording, job);
     struct json_writer json = begin_line(recording, "sample", seconds);
     json_array(&json, "pools");
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
@@ -304,9 +309,6 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         write_sizes(recording, job, seconds);
         recording->next_sizes = seconds + SIZES_SECONDS;
     }
-    bool ordered = recording->ordered, written = false;
-    if (recording->events && ordered)
-        write_calls(recording, job);
     if (seconds >= recording->next_who) {
         written = write_who(recording, job);
         recording->next_who = seconds + WHO_SECONDS;

@@ -7,27 +7,36 @@
 #include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
+#define WIDE_MAP 92u /* columns that a map with two cells a character needs */
 #define ROWS_SHOWN 16u
 #define LANDMARKS_SHOWN 12u
 
 /* --- the map --- */
 
-/* Returns the character for two cells: # full, + partly in use, ~ pending, . free, - without a
- * page. */
-static char cell_sign(uint8_t a, uint8_t b) {
-    if (a == BFC_MAP_BARE || b == BFC_MAP_BARE)
-        return a == b ? '-' : cell_sign(a == BFC_MAP_BARE ? b : a, a == BFC_MAP_BARE ? b : a);
-    unsigned used = (a >> 4) + (b >> 4), pending = (a & 15) + (b & 15);
-    return used >= 30 ? '#' : used ? '+' : pending ? '~' : '.';
+/* Returns the character for some cells: # full, + partly in use, ~ pending, . free, - without a
+ * page. A cell without a page counts only if all are. */
+static char cell_sign(const uint8_t *cells, unsigned count) {
+    unsigned backed = 0, full = 0, used = 0, pending = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (cells[i] == BFC_MAP_BARE)
+            continue;
+        backed++;
+        full += cells[i] >> 4 == 15;
+        used += cells[i] >> 4;
+        pending += cells[i] & 15;
+    }
+    if (!backed)
+        return '-';
+    return full == backed ? '#' : used ? '+' : pending ? '~' : '.';
 }
 
-static void show_row(const struct bfc_map_row *row, FILE *stream) {
+static void show_row(const struct bfc_map_row *row, unsigned cells_each, FILE *stream) {
     char size[TEXT_FIGURE];
     unsigned cells = bfc_map_row_cells(row);
     fprintf(stream, "  %#14" PRIx64 " %9s  ", row->start,
             bfc_bytes_text(row->size, size, sizeof size));
-    for (unsigned i = 0; i < cells; i += 2)
-        putc(cell_sign(row->cells[i], row->cells[i + 1 < cells ? i + 1 : i]), stream);
+    for (unsigned i = 0; i < cells; i += cells_each)
+        putc(cell_sign(row->cells + i, cells - i < cells_each ? cells - i : cells_each), stream);
     putc('\n', stream);
 }
 
@@ -40,12 +49,13 @@ static bool has_bare_cells(const struct bfc_map *map) {
 
 static void show_map(const struct bfc_job *job, FILE *stream) {
     uint64_t rows = job->map.rows, shown = rows < ROWS_SHOWN ? rows : ROWS_SHOWN;
+    bool narrow = text_width(stream, WIDE_MAP) < WIDE_MAP;
     if (rows == 0)
         return;
     fprintf(stream, "\nmap (# in use, + partly, ~ pending, . free%s)\n",
             has_bare_cells(&job->map) ? ", - no page" : "");
     for (uint64_t i = 0; i < shown; i++)
-        show_row(&job->map.row[i], stream);
+        show_row(&job->map.row[i], narrow ? 3 : 2, stream);
     if (rows - shown + job->map.left_out > 0)
         fprintf(stream, "  and %" PRIu64 " more regions\n", rows - shown + job->map.left_out);
 }

@@ -1,6 +1,9 @@
 /* What all views of bfcstat need: names of states, waiting threads, sums over pools. */
 #include "tools/bfcstat/view/view.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "segment/queue.h"
 #include "tools/text/print_text.h"
@@ -45,12 +48,23 @@ char *waiter_text(const struct bfc_waiter *waiter, char *text, size_t size) {
     text[0] = '\0';
     if (!waiter)
         return text;
-    int used = snprintf(text, size, "waits for %s since %s",
+    int used = snprintf(text, size, "waits for %s for %s",
                         bfc_bytes_text(waiter->bytes, bytes, sizeof bytes),
                         text_duration(waited_ns(waiter), time, sizeof time));
     if (waiter->position && used > 0 && (size_t)used < size)
         snprintf(text + used, size - (size_t)used, ", position %u", (unsigned)waiter->position);
     return text;
+}
+
+const char *job_command(const struct bfc_job *job, char *text, size_t size) {
+    text_printable(job->header.command, text, size);
+    const char *end = strchrnul(text, ' ');
+    const char *slash = memrchr(text, '/', (size_t)(end - text));
+    return slash ? slash + 1 : text;
+}
+
+const char *other_user(const struct findings *findings, const struct bfc_job *job) {
+    return job->name.uid == geteuid() ? NULL : findings->identities[job - findings->jobs].user;
 }
 
 struct job_totals job_totals(const struct bfc_job *job) {

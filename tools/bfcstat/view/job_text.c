@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "interpose/config/options.h"
 #include "tools/bfcstat/view/view.h"
 #include "tools/text/print_text.h"
 
@@ -25,42 +26,60 @@ static const char *find_configured(const struct bfc_job *job, const char *name, 
     return text;
 }
 
-/* Writes the command, after its rank and what the job waits for: "waits for 3.20 GiB since 12.0 s,
- * position 2: rank 3 of 4: train.py". */
-static const char *command_of(const struct bfc_job *job, const struct bfc_waiter *waiter,
-                              char *text, size_t size) {
+/* Writes the command, after its user if that is another, its rank and what the job waits for:
+ * "alice: waits for 3.20 GiB for 12.0 s, position 2: rank 3 of 4: train.py". */
+static const char *command_of(const struct findings *findings, const struct bfc_job *job,
+                              const struct bfc_waiter *waiter, char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;
-    char waiting[WAITER_TEXT];
-    size_t used = 0;
-    if (waiter)
-        used = (size_t)snprintf(text, size, "%s: ", waiter_text(waiter, waiting, sizeof waiting));
+    const char *other = other_user(findings, job);
+    char waiting[WAITER_TEXT], user[72] = "", rank[48] = "", command[256];
+    if (other)
+        snprintf(user, sizeof user, "%s: ", other);
     if (header->rank >= 0 && header->ranks > 0)
-        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 " of %" PRId32 ": ",
-                                 header->rank, header->ranks);
+        snprintf(rank, sizeof rank, "rank %" PRId32 " of %" PRId32 ": ", header->rank,
+                 header->ranks);
     else if (header->rank >= 0)
-        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 ": ", header->rank);
-    text_printable(header->command, text + used, size - used);
+        snprintf(rank, sizeof rank, "rank %" PRId32 ": ", header->rank);
+    snprintf(text, size, "%s%s%s%s%s", user, waiter_text(waiter, waiting, sizeof waiting),
+             waiter ? ": " : "", rank, job_command(job, command, sizeof command));
     return text;
 }
 
 /* Returns the setting that bounds the pool's memory, or "-". */
 static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                             char *text, size_t size) {
-    return find_configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
+    bool host = pool && bfc_pool_is_host(pool);
+    return find_configured(job, host ? "BFC_SPILL" : "BFC_LIMIT", text, size);
 }
 
-static int add_row(struct text_table *table, const struct bfc_job *job,
-                   const struct bfc_segment_pool *pool) {
+/* On a terminal narrower than this, the table leaves out the columns that `bfcstat PID` shows as
+ * well, so that there is room for the command. */
+#define WIDE 110u
+
+enum column { PID, BUS_ID, UUID, IN_USE, CACHED, RESERVED, LIMIT, HIT_RATE, WAITS, OOM, COMMAND };
+static const enum column narrow[] = {PID, BUS_ID, UUID, IN_USE, CACHED, OOM, COMMAND};
+#define COLUMNS (COMMAND + 1)
+#define NARROW_COLUMNS (sizeof narrow / sizeof narrow[0])
+
+/* Adds a row with all columns, or those of a narrow table. */
+static int add_cells(struct text_table *table, const char *const cells[COLUMNS]) {
+    const char *some[NARROW_COLUMNS];
+    for (size_t i = 0; i < NARROW_COLUMNS; i++)
+        some[i] = cells[narrow[i]];
+    return text_table_add(table, table->columns == COLUMNS ? cells : some);
+}
+
+static int add_row(struct text_table *table, const struct findings *findings,
+                   const struct bfc_job *job, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
-    char pid[TEXT_FIGURE], device[TEXT_FIGURE], in_use[TEXT_FIGURE], cached[TEXT_FIGURE],
-        reserved[TEXT_FIGURE], limit[TEXT_FIGURE], hit_rate[TEXT_FIGURE], waits[TEXT_FIGURE],
-        failures[TEXT_FIGURE], command[TEXT_CELL];
+    char pid[TEXT_FIGURE], bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT], in_use[TEXT_FIGURE],
+        cached[TEXT_FIGURE], reserved[TEXT_FIGURE], limit[TEXT_FIGURE], hit_rate[TEXT_FIGURE],
+        waits[TEXT_FIGURE], failures[TEXT_FIGURE], command[TEXT_CELL];
     snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
-    snprintf(device, sizeof device, "%" PRId64 "%s", pool->device,
-             bfc_pool_is_host(pool) ? " host" : "");
-    const char *const cells[] = {
+    const char *const cells[COLUMNS] = {
         pid,
-        device,
+        pool_bus_id(pool, bus_id, sizeof bus_id),
+        pool_uuid(pool, uuid, sizeof uuid),
         bfc_bytes_text(stats->in_use, in_use, sizeof in_use),
         bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
         bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
@@ -68,44 +87,56 @@ static int add_row(struct text_table *table, const struct bfc_job *job,
         bfc_share_text(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
-        command_of(job, job_waiter(job, (unsigned)(pool - job->pools)), command, sizeof command),
+        command_of(findings, job, job_waiter(job, (unsigned)(pool - job->pools)), command,
+                   sizeof command),
     };
-    return text_table_add(table, cells);
+    return add_cells(table, cells);
 }
 
-static int add_row_without_pool(struct text_table *table, const struct bfc_job *job) {
+static int add_row_without_pool(struct text_table *table, const struct findings *findings,
+                                const struct bfc_job *job) {
     char pid[TEXT_FIGURE], limit[TEXT_FIGURE], command[TEXT_CELL];
     snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
-    const char *const cells[] = {pid, "-",
-                                 "-", "-",
-                                 "-", find_configured(job, "BFC_LIMIT", limit, sizeof limit),
-                                 "-", "-",
-                                 "-", command_of(job, NULL, command, sizeof command)};
-    return text_table_add(table, cells);
+    const char *const cells[COLUMNS] = {pid,
+                                        "-",
+                                        "-",
+                                        "-",
+                                        "-",
+                                        "-",
+                                        limit_of(job, NULL, limit, sizeof limit),
+                                        "-",
+                                        "-",
+                                        "-",
+                                        command_of(findings, job, NULL, command, sizeof command)};
+    return add_cells(table, cells);
 }
 
-static int add_job(struct text_table *table, const struct bfc_job *job) {
+static int add_job(struct text_table *table, const struct findings *findings,
+                   const struct bfc_job *job) {
     int failed = 0, rows = 0;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS && !failed; i++) {
         if (job->pools[i].state != BFC_POOL_ACTIVE)
             continue;
-        failed = add_row(table, job, &job->pools[i]);
+        failed = add_row(table, findings, job, &job->pools[i]);
         rows++;
     }
-    return rows ? failed : add_row_without_pool(table, job);
+    return rows ? failed : add_row_without_pool(table, findings, job);
 }
 
 void show_jobs_text(const struct findings *findings, size_t width, FILE *stream) {
-    static const char *const heads[] = {"PID",   "DEVICE",   "IN USE", "CACHED", "RESERVED",
-                                        "LIMIT", "HIT RATE", "WAITS",  "OOM",    "COMMAND"};
-    struct text_table table = {.columns = sizeof heads / sizeof heads[0], .right = 0x1FF};
+    static const char *const heads[COLUMNS] = {"PID",    "BUS ID",   "UUID",   "IN USE",
+                                               "CACHED", "RESERVED", "LIMIT",  "HIT RATE",
+                                               "WAITS",  "OOM",      "COMMAND"};
+    bool whole = width == 0 || width >= WIDE;
+    struct text_table table = {.columns = whole ? COLUMNS : NARROW_COLUMNS,
+                               .right = whole ? 0x3F9 : 0x39};
     if (findings->job_count == 0) {
         fputs(findings->refused_count ? "no jobs that could be read\n" : "no jobs\n", stream);
         return;
     }
-    int failed = text_table_add(&table, heads);
+    int failed = add_cells(&table, heads);
     for (size_t i = 0; i < findings->job_count && !failed; i++)
-        failed = add_job(&table, &findings->jobs[i]);
+        failed = add_job(&table, findings, &findings->jobs[i]);
     if (failed)
         fputs("bfcstat: no memory for the whole table\n", stderr);
     text_table_print(&table, stream, width);
@@ -125,7 +156,7 @@ static void show_times(const struct bfc_segment_header *header, enum bfc_job_sta
     if (state == BFC_JOB_RUNNING && now_ns > header->created_ns)
         text_duration(now_ns - header->created_ns, age, sizeof age);
     print_label(stream, "state");
-    fprintf(stream, "%s, first CUDA allocation %s%s%s%s\n", job_state_name(state), stamp,
+    fprintf(stream, "%s, first allocation %s%s%s%s\n", job_state_name(state), stamp,
             *age ? " (" : "", age, *age ? " ago)" : "");
 }
 
@@ -175,24 +206,24 @@ static void show_peak(FILE *stream, uint64_t bytes) {
 static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream) {
     double share = bfc_pool_fragmentation(pool);
     char figure[TEXT_FIGURE];
+    show_amount(stream, "largest free", pool->stats.largest_free);
+    fputc('\n', stream);
     print_label(stream, "fragmentation");
     fprintf(stream, "%10s", bfc_share_text(share, figure, sizeof figure));
     if (share < 0)
-        fputs("   the job has not measured it yet", stream);
+        fputs("   the job has not measured it yet\n", stream);
     else if (pool->stats.in_use == 0)
-        fputs("   nothing is in use", stream);
+        fputs("   nothing is in use\n", stream);
     else if (pool->stats.ready == 0)
-        fputs("   nothing is ready", stream);
+        fputs("   nothing is ready\n", stream);
     else
-        fprintf(stream, "   of the ready bytes cannot serve %s, the largest request lately",
+        fprintf(stream, "   of ready cannot serve %s, asked for lately\n",
                 bfc_bytes_text(pool->fit.request, figure, sizeof figure));
-    fprintf(stream, "; largest free %s\n",
-            bfc_bytes_text(pool->stats.largest_free, figure, sizeof figure));
 }
 
 static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
-    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
     fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
@@ -201,9 +232,13 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_peak(stream, stats->peak_requested);
     fputc('\n', stream);
     show_amount(stream, "cached", bfc_pool_cached(stats));
-    fprintf(stream, "   ready %s, pending %s, deferred %s\n",
-            bfc_bytes_text(stats->ready, a, sizeof a), bfc_bytes_text(stats->pending, b, sizeof b),
-            bfc_bytes_text(stats->deferred, c, sizeof c));
+    fprintf(stream, "   ready %s, pending %s\n", bfc_bytes_text(stats->ready, a, sizeof a),
+            bfc_bytes_text(stats->pending, b, sizeof b));
+    if (stats->deferred) {
+        print_label(stream, "");
+        fprintf(stream, "%13sdeferred %s, freed during a capture\n", "",
+                bfc_bytes_text(stats->deferred, a, sizeof a));
+    }
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
@@ -311,6 +346,25 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
             text_duration(pool->stats.wait_ns, figure, sizeof figure));
 }
 
+/* Shows a count and how often that is in a second of the job's life. */
+static void show_rate(FILE *stream, const struct bfc_job *job, const char *name, uint64_t count) {
+    uint64_t now_ns = bfc_wall_clock_ns(), since_ns = job->header.created_ns;
+    show_count(stream, name, count);
+    if (job->state == BFC_JOB_RUNNING && now_ns > since_ns)
+        fprintf(stream, "   %.3g a second", (double)count * 1e9 / (double)(now_ns - since_ns));
+}
+
+/* Shows what frees cost where work is not known to go to one stream. */
+static void show_fences(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                        FILE *stream) {
+    if (!pool->fences && !pool->device_waits)
+        return;
+    show_rate(stream, job, "fences", pool->fences);
+    fputs(", recorded for frees\n", stream);
+    show_rate(stream, job, "device waits", pool->device_waits);
+    fputs(", for fences\n", stream);
+}
+
 static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
@@ -338,7 +392,8 @@ static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream)
     }
 }
 
-static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
+static void show_calls(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                       FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     show_count(stream, "allocations", stats->allocations);
@@ -350,6 +405,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
             text_count(stats->misses, b, sizeof b));
     show_waits(pool, stream);
+    show_fences(job, pool, stream);
     show_driver(pool, stream);
     show_count(stream, "out of memory", stats->out_of_memory);
     fprintf(stream, "   and %s saved by last resorts\n", text_count(stats->retries, a, sizeof a));
@@ -362,8 +418,9 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
 
 static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     const struct bfc_segment_pool *pool = &job->pools[index];
-    char name[128], total[TEXT_FIGURE];
-    fprintf(stream, "\ndevice %" PRId64 "  %s, %s%s, context %" PRIu64 "%s\n", pool->device,
+    char name[128], total[TEXT_FIGURE], bus_id[GPU_SHORT_TEXT], uuid[GPU_SHORT_TEXT];
+    fprintf(stream, "\ndevice %" PRId64 " (%s %s)  %s, %s%s, context %" PRIu64 "%s\n", pool->device,
+            pool_bus_id(pool, bus_id, sizeof bus_id), pool_uuid(pool, uuid, sizeof uuid),
             text_printable(pool->device_name, name, sizeof name),
             bfc_pool_is_host(pool) ? "spilled to host memory (BFC_SPILL), at most " : "",
             bfc_bytes_text(pool->device_total, total, sizeof total), pool->context_id,
@@ -378,7 +435,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     show_pages(pool, stream);
     show_plan(pool, stream);
     show_device_free(pool, stream);
-    show_calls(pool, stream);
+    show_calls(job, pool, stream);
 }
 
 /* Returns the kind's name with blanks for '_'. If the name is not known, because this program is
@@ -417,6 +474,33 @@ static void show_bypassed(const struct bfc_segment_header *header, FILE *stream)
                     bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
 }
 
+/* Shows whether frees need fences (BFC_GATE). */
+static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
+    static const char *const streams[] = {
+        [BFC_STREAMS_NONE] = "no stream yet: frees need no fence",
+        [BFC_STREAMS_ONE] = "one stream: frees need no fence",
+        [BFC_STREAMS_ORDERED] = "the legacy stream and one that waits for it: frees need no fence",
+        [BFC_STREAMS_SEVERAL] = "several streams: frees need fences",
+    };
+    const struct bfc_segment_gate *gate = &header->gate;
+    char why[2 * sizeof gate->why], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    fprintf(stream, "\n%-*s  ", LABEL_WIDTH, "gate");
+    if (gate->state == BFC_GATE_NOT_USED) {
+        fputs("not used (BFC_GATE)\n", stream);
+        return;
+    }
+    if (gate->state == BFC_GATE_GIVEN_UP)
+        fprintf(stream, "off, since work may be submitted unseen: %s\n",
+                text_printable(gate->why, why, sizeof why));
+    else
+        fprintf(stream, "%s\n",
+                gate->streams <= BFC_STREAMS_SEVERAL ? streams[gate->streams] : "unknown");
+    print_label(stream, "");
+    fprintf(stream, "several streams %s time%s so far; %s check%s of itself\n",
+            text_count(gate->left, a, sizeof a), plural_ending(gate->left),
+            text_count(gate->checks, b, sizeof b), plural_ending(gate->checks));
+}
+
 static void show_coverage(const struct bfc_job *job, FILE *stream) {
     const struct bfc_segment_header *header = &job->header;
     struct bfc_pooled_calls pooled = bfc_job_pooled(job);
@@ -427,26 +511,54 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
     show_forwarded(header, stream);
     show_bypassed(header, stream);
     if (coverage_advice(job))
-        fprintf(stream, "  %s\n", coverage_advice(job));
+        text_wrap(coverage_advice(job), 2, text_width(stream, 80), stream);
 }
 
-static void show_lines(const char *lines, FILE *stream) {
+/* Calls `show` with each line, made safe for a terminal, and returns how many times it returned
+ * true. */
+static unsigned show_lines(const char *lines, bool show(const char *line, FILE *stream),
+                           FILE *stream) {
+    unsigned count = 0;
     for (const char *line = lines; *line;) {
         char raw[512], shown[512];
         size_t length = strcspn(line, "\n");
         snprintf(raw, sizeof raw, "%.*s", (int)length, line);
-        fprintf(stream, "  %s\n", text_printable(raw, shown, sizeof shown));
+        count += show(text_printable(raw, shown, sizeof shown), stream);
         line += length + (line[length] == '\n');
     }
+    return count;
+}
+
+static bool show_line(const char *line, FILE *stream) {
+    return fprintf(stream, "  %s\n", line) > 0;
+}
+
+/* Whether NAME=value has the variable's default; a variable that this bfcstat does not know has
+ * none. */
+static bool is_default(const char *line) {
+    struct bfc_options options;
+    char name[64], value[512];
+    const char *equals = strchrnul(line, '=');
+    snprintf(name, sizeof name, "%.*s", (int)(equals - line), line);
+    if (!*equals || !bfc_option_find(name))
+        return false;
+    bfc_options_init(&options);
+    bfc_option_print(&options, name, value, sizeof value);
+    return strcmp(value, equals + 1) == 0;
+}
+
+static bool show_unless_default(const char *line, FILE *stream) {
+    return !is_default(line) && show_line(line, stream);
 }
 
 static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
-    fprintf(stream, "\nconfiguration in force");
+    fputs("\nsettings other than the defaults (--json lists all)", stream);
     if (header->configuration_errors)
-        fprintf(stream, " (%" PRIu32 " malformed or unknown)", header->configuration_errors);
+        fprintf(stream, ", %" PRIu32 " malformed or unknown", header->configuration_errors);
     fputc('\n', stream);
-    show_lines(header->complaints, stream);
-    show_lines(header->configuration, stream);
+    show_lines(header->complaints, show_line, stream);
+    if (!show_lines(header->configuration, show_unless_default, stream))
+        fputs("  none\n", stream);
 }
 
 void show_job_text(const struct bfc_job *job, FILE *stream) {
@@ -461,6 +573,7 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
     if (pools == 0)
         fputs("\nno pool: no allocation has been served from one yet\n", stream);
     show_charts_text(job, stream);
+    show_gate(&job->header, stream);
     show_coverage(job, stream);
     show_configuration(&job->header, stream);
 }

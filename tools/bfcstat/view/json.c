@@ -6,16 +6,18 @@
 
 #define JSON_FORMAT 2 /* format 2 has changed the meaning of `fragmentation` */
 
-/* Writes the UUID as nvidia-smi does, in groups of 4, 2, 2, 2 and 6 bytes. */
-static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
-    char text[64];
-    size_t used = (size_t)snprintf(text, sizeof text, "GPU");
-    for (size_t i = 0; i < 16; i++) {
-        bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", starts_group ? "-" : "",
-                                 uuid[i]);
-    }
-    json_string(json, "device_uuid", text);
+static void put_device(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    char text[GPU_UUID_TEXT];
+    json_signed(json, "device", pool->device);
+    json_string(json, "device_name", pool->device_name);
+    if (bfc_pool_is_host(pool))
+        json_null(json, "device_uuid");
+    else
+        json_string(json, "device_uuid", gpu_uuid(pool->device_uuid, text, sizeof text));
+    if (*gpu_bus_id(pool->device_bus_id, text, sizeof text))
+        json_string(json, "device_bus_id", text);
+    else
+        json_null(json, "device_bus_id");
 }
 
 static void put_memory(struct json_writer *json, const struct bfc_segment_pool *pool) {
@@ -140,12 +142,7 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     json_string(json, "state", pool->state == BFC_POOL_ACTIVE ? "active" : "ended");
     json_boolean(json, "consistent", !torn);
     json_string(json, "memory", bfc_pool_is_host(pool) ? "host" : "device");
-    json_signed(json, "device", pool->device);
-    json_string(json, "device_name", pool->device_name);
-    if (bfc_pool_is_host(pool))
-        json_null(json, "device_uuid");
-    else
-        put_uuid(json, pool->device_uuid);
+    put_device(json, pool);
     json_unsigned(json, "device_total", pool->device_total);
     if (pool->device_free_ns)
         json_unsigned(json, "device_free", pool->device_free);
@@ -158,6 +155,8 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);
+    json_unsigned(json, "fences", pool->fences);
+    json_unsigned(json, "device_waits", pool->device_waits);
     put_last_resorts(json, pool);
     put_waiting(json, job_waiter(job, index));
     put_histograms(json, pool);
@@ -220,6 +219,25 @@ static void put_coverage(struct json_writer *json, const struct bfc_job *job) {
     json_object_end(json);
 }
 
+static void put_gate(struct json_writer *json, const struct bfc_segment_gate *gate) {
+    static const char *const states[] = {
+        [BFC_GATE_NOT_USED] = "not_used", [BFC_GATE_COUNTS] = "on", [BFC_GATE_GIVEN_UP] = "off"};
+    static const char *const streams[] = {[BFC_STREAMS_NONE] = "none",
+                                          [BFC_STREAMS_ONE] = "one",
+                                          [BFC_STREAMS_ORDERED] = "ordered",
+                                          [BFC_STREAMS_SEVERAL] = "several"};
+    json_object(json, "gate");
+    json_string(json, "state", gate->state <= BFC_GATE_GIVEN_UP ? states[gate->state] : "other");
+    if (gate->state == BFC_GATE_COUNTS && gate->streams <= BFC_STREAMS_SEVERAL)
+        json_string(json, "streams", streams[gate->streams]);
+    else
+        json_null(json, "streams");
+    json_unsigned(json, "left", gate->left);
+    json_unsigned(json, "checks", gate->checks);
+    json_string(json, "why", gate->why);
+    json_object_end(json);
+}
+
 static void put_configuration(struct json_writer *json, const struct bfc_segment_header *header) {
     json_object(json, "configuration");
     for (const char *line = header->configuration; *line;) {
@@ -252,6 +270,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
         if (job->pools[i].state != BFC_POOL_UNUSED)
             put_pool(json, job, i);
     json_array_end(json);
+    put_gate(json, &header->gate);
     put_coverage(json, job);
     put_configuration(json, header);
 }
@@ -288,7 +307,7 @@ void show_jobs_json(const struct findings *findings, FILE *stream) {
     json_array_end(&json);
     json_array(&json, "refused");
     for (size_t i = 0; i < findings->refused_count; i++)
-        put_refused(&json, findings->refused[i]);
+        put_refused(&json, findings->refused[i].line);
     json_array_end(&json);
     json_array(&json, "swept");
     for (size_t i = 0; i < findings->swept_count; i++)

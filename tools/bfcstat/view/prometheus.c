@@ -78,6 +78,9 @@ static const struct family families[] = {
      1},
     {"host_waits_total", "counter", "Waits of the host made for frees.", FIELD(host_waits), 1},
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
+    {"fences_total", "counter", "Events recorded for frees.", FIELD(fences), 1},
+    {"device_waits_total", "counter", "Waits on the device for such events.", FIELD(device_waits),
+     1},
 };
 
 /* Families of the pools of host memory. */
@@ -149,22 +152,23 @@ static void put_job_labels(const struct findings *findings, const struct bfc_job
     }
 }
 
-/* Writes the UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM. */
-static void put_uuid(FILE *stream, const uint8_t uuid[16]) {
-    fputs(",UUID=\"GPU", stream);
-    for (int i = 0; i < 16; i++)
-        fprintf(stream, "%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                uuid[i]);
-    putc('"', stream);
+/* Writes a device's UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM,
+ * and its PCI address. */
+static void put_device_labels(const uint8_t uuid[16], const char *bus_id, FILE *stream) {
+    static const uint8_t none[16];
+    char text[GPU_UUID_TEXT];
+    if (memcmp(uuid, none, sizeof none) != 0)
+        put_label(stream, "UUID", gpu_uuid(uuid, text, sizeof text));
+    put_label_if(stream, "pci_bus_id", bus_id);
 }
 
 static void put_pool_labels(const struct findings *findings, const struct bfc_job *job,
                             const struct bfc_segment_pool *pool, FILE *stream) {
-    static const uint8_t none[16];
+    char bus_id[GPU_SHORT_TEXT];
     put_job_labels(findings, job, stream);
     fprintf(stream, ",gpu=\"%" PRId64 "\"", pool->device);
-    if (memcmp(pool->device_uuid, none, sizeof none) != 0)
-        put_uuid(stream, pool->device_uuid);
+    put_device_labels(pool->device_uuid, gpu_bus_id(pool->device_bus_id, bus_id, sizeof bus_id),
+                      stream);
     fprintf(stream, ",context=\"%" PRIu64 "\"", pool->context_id);
 }
 
@@ -422,14 +426,47 @@ static void put_waiting(const struct metrics *metrics, const struct row *row,
     put_value(metrics->stream, waiter ? waiter->bytes : 0, 1);
 }
 
-/* Writes the memory that each job gave back when other jobs, or bfcstat trim, asked for it. */
-static void put_given(const struct metrics *metrics) {
-    put_head(metrics, "given_bytes_total", "counter", "Memory given back on request of others.");
-    for (size_t i = 0; i < metrics->findings->job_count; i++) {
-        fputs("bfcpreload_given_bytes_total", metrics->stream);
-        put_job_labels(metrics->findings, &metrics->findings->jobs[i], metrics->stream);
-        putc('}', metrics->stream);
-        put_value(metrics->stream, metrics->findings->jobs[i].header.released_bytes, 1);
+static uint64_t given_by(const struct bfc_segment_header *header) {
+    return header->released_bytes;
+}
+
+static uint64_t is_gate_on(const struct bfc_segment_header *header) {
+    return header->gate.state == BFC_GATE_COUNTS;
+}
+
+static uint64_t is_one_stream(const struct bfc_segment_header *header) {
+    return is_gate_on(header) && header->gate.streams < BFC_STREAMS_SEVERAL;
+}
+
+static uint64_t gate_left(const struct bfc_segment_header *header) {
+    return header->gate.left;
+}
+
+static uint64_t gate_checks(const struct bfc_segment_header *header) {
+    return header->gate.checks;
+}
+
+/* Writes the figures of whole jobs. */
+static void put_jobs(const struct metrics *metrics) {
+    static const struct {
+        const char *name, *type, *help;
+        uint64_t (*value)(const struct bfc_segment_header *header);
+    } of_jobs[] = {
+        {"given_bytes_total", "counter", "Memory given back on request of others.", given_by},
+        {"gate_on", "gauge", "Whether the calls that submit work are counted.", is_gate_on},
+        {"gate_one_stream", "gauge", "Whether frees need no fence.", is_one_stream},
+        {"gate_left_total", "counter", "Times that it was no longer one stream.", gate_left},
+        {"gate_checks_total", "counter", "Checks that no work is unseen.", gate_checks},
+    };
+    for (size_t f = 0; f < sizeof of_jobs / sizeof of_jobs[0]; f++) {
+        put_head(metrics, of_jobs[f].name, of_jobs[f].type, of_jobs[f].help);
+        for (size_t i = 0; i < metrics->findings->job_count; i++) {
+            const struct bfc_job *job = &metrics->findings->jobs[i];
+            fprintf(metrics->stream, "bfcpreload_%s", of_jobs[f].name);
+            put_job_labels(metrics->findings, job, metrics->stream);
+            putc('}', metrics->stream);
+            put_value(metrics->stream, of_jobs[f].value(&job->header), 1);
+        }
     }
 }
 
@@ -466,6 +503,82 @@ static void put_machine(const struct metrics *metrics) {
                findings->impostors);
 }
 
+/* ---- devices ---- */
+
+static void put_device_name(const struct metrics *metrics, const char *name, const uint8_t uuid[16],
+                            const char *bus_id) {
+    char text[GPU_UUID_TEXT];
+    fprintf(metrics->stream, "bfcpreload_%s{UUID=\"%s\"", name, gpu_uuid(uuid, text, sizeof text));
+    put_label_if(metrics->stream, "pci_bus_id", bus_id);
+}
+
+/* Writes one figure of each device. */
+static void put_gpus(const struct metrics *metrics, const char *name, const char *help,
+                     uint64_t value(const struct gpu *), bool needs_used) {
+    put_head(metrics, name, "gauge", help);
+    for (size_t i = 0; i < metrics->findings->gpu_count; i++) {
+        const struct gpu *gpu = &metrics->findings->gpus[i];
+        if (needs_used && !gpu->used_known)
+            continue;
+        put_device_name(metrics, name, gpu->uuid, gpu->bus_id);
+        putc('}', metrics->stream);
+        put_value(metrics->stream, value(gpu), 1);
+    }
+}
+
+static uint64_t total_of(const struct gpu *gpu) {
+    return gpu->total;
+}
+
+static uint64_t used_of(const struct gpu *gpu) {
+    return gpu->used;
+}
+
+static uint64_t in_use_of(const struct gpu *gpu) {
+    return gpu->in_use;
+}
+
+static uint64_t cached_of(const struct gpu *gpu) {
+    return gpu->cached;
+}
+
+static void put_all_gpus(const struct metrics *metrics) {
+    put_gpus(metrics, "gpu_memory_total_bytes", "Memory of a device.", total_of, false);
+    put_gpus(metrics, "gpu_memory_used_bytes", "Memory of it that anybody uses.", used_of, true);
+    put_gpus(metrics, "gpu_memory_in_use_bytes", "Blocks that the jobs' programs hold.", in_use_of,
+             false);
+    put_gpus(metrics, "gpu_memory_cached_bytes", "Memory that the jobs' pools cache.", cached_of,
+             false);
+    put_gpus(metrics, "gpu_memory_others_bytes",
+             "What else is used: by jobs that could not be read, other processes, contexts, code.",
+             gpu_others, true);
+}
+
+/* Writes what the jobs of each user have done on each device. */
+static void put_tallies(const struct metrics *metrics) {
+    static const struct {
+        const char *name, *help;
+    } counts[TALLY_COUNTS] = {
+        [TALLY_JOBS_ENDED] = {"user_jobs_ended_total", "Jobs of the user that ended."},
+        [TALLY_ALLOCATIONS] = {"user_allocations_total", "Allocations served to the user's jobs."},
+        [TALLY_MISSES] = {"user_misses_total", "Of these, those that had to ask the device."},
+        [TALLY_RETRIES] = {"user_retries_total", "Of these, those that a last resort saved."},
+        [TALLY_OUT_OF_MEMORY] = {"user_out_of_memory_total",
+                                 "Allocations of the user's jobs that failed."},
+        [TALLY_INVALID_FREES] = {"user_invalid_frees_total", "Double or interior frees."},
+    };
+    for (size_t k = 0; k < TALLY_COUNTS && metrics->findings->tallies; k++) {
+        put_head(metrics, counts[k].name, "counter", counts[k].help);
+        for (size_t i = 0; i < metrics->findings->tally_count; i++) {
+            const struct tally *tally = &metrics->findings->tallies[i];
+            put_device_name(metrics, counts[k].name, tally->uuid, tally->bus_id);
+            put_label(metrics->stream, "user", tally->user);
+            putc('}', metrics->stream);
+            put_value(metrics->stream, tally->counts[k], 1);
+        }
+    }
+}
+
 static void put_all(const struct metrics *metrics) {
     static const struct family waiting = {"waiting_bytes", "gauge",
                                           "Memory that an allocation waits for (BFC_WAIT).", 0, 1};
@@ -478,7 +591,9 @@ static void put_all(const struct metrics *metrics) {
     put_histograms(metrics);
     put_last_resorts(metrics);
     put_family(metrics, &waiting, false, put_waiting);
-    put_given(metrics);
+    put_jobs(metrics);
+    put_all_gpus(metrics);
+    put_tallies(metrics);
     put_coverage(metrics);
     if (metrics->format == METRICS_OPEN)
         fputs("# EOF\n", metrics->stream);

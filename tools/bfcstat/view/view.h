@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "segment/kinds.h"
+#include "tools/bfcstat/view/gpu.h"
 #include "tools/job/reader.h"
 
 /* Who a job is to the machine around it. A text is empty if it is not known. */
@@ -20,15 +21,43 @@ struct job_identity {
     char pod_uid[40], container_id[68];
 };
 
+/* What the jobs of a user have done on a device, those that ended included. */
+enum tally_count {
+    TALLY_JOBS_ENDED,
+    TALLY_ALLOCATIONS,
+    TALLY_MISSES,
+    TALLY_RETRIES,
+    TALLY_OUT_OF_MEMORY,
+    TALLY_INVALID_FREES,
+    TALLY_COUNTS,
+};
+
+struct tally {
+    char user[64];
+    uint8_t uuid[16];
+    char bus_id[24];
+    uint64_t counts[TALLY_COUNTS];
+};
+
+/* A segment that could not be read. */
+struct refusal {
+    char line[512];     /* the segment's name, colon, reason */
+    bool of_permission; /* it is another user's */
+};
+
 /* The result of reading all segments of a directory once. */
 struct findings {
     struct bfc_job *jobs;
     size_t job_count;
     struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
-    size_t left_out;                 /* jobs beyond a bound on their number, not read */
-    size_t left_out_pools;           /* pools beyond a bound, of jobs that were read; not shown */
-    size_t impostors;                /* files named as another user's segments, not read */
-    char (*refused)[512];            /* one line each: segment's name, colon, reason */
+    struct gpu *gpus;                /* the machine's devices; NULL: not looked for */
+    size_t gpu_count;
+    const struct tally *tallies; /* NULL: not kept; not freed with the findings */
+    size_t tally_count;
+    size_t left_out;       /* jobs beyond a bound on their number, not read */
+    size_t left_out_pools; /* pools beyond a bound, of jobs that were read; not shown */
+    size_t impostors;      /* files named as another user's segments, not read */
+    struct refusal *refused;
     size_t refused_count;
     struct bfc_segment_name *swept; /* segments that were removed: their processes are dead */
     size_t swept_count;
@@ -49,9 +78,16 @@ struct job_totals job_totals(const struct bfc_job *job);
 const struct bfc_waiter *job_waiter(const struct bfc_job *job, unsigned pool);
 uint64_t waited_ns(const struct bfc_waiter *waiter);
 
-/* Writes "waits for 3.20 GiB since 12.0 s, position 2", or nothing if `waiter` is NULL. */
+/* Writes "waits for 3.20 GiB for 12.0 s, position 2", or nothing if `waiter` is NULL. */
 #define WAITER_TEXT 128u
 char *waiter_text(const struct bfc_waiter *waiter, char *text, size_t size);
+
+/* Writes the job's command without the folder of its program, which would fill a column. */
+const char *job_command(const struct bfc_job *job, char *text, size_t size);
+
+/* Returns the job's user if that is not the one who runs bfcstat; otherwise NULL. The findings need
+ * identities. */
+const char *other_user(const struct findings *findings, const struct bfc_job *job);
 
 const char *job_state_name(enum bfc_job_state state);
 

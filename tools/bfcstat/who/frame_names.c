@@ -125,10 +125,24 @@ char *who_frame_text(const struct who_line *line, char *text, size_t size) {
     return text;
 }
 
+/* Whether a file of Python is a package's or Python's own, and not the user's. */
+static bool is_packaged(const char *file) {
+    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
+           strstr(file, "/lib/python") || *file == '<';
+}
+
 static const struct who_line *find_innermost(const struct who_line *lines, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (lines[i].line)
+    const struct who_line *packaged = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!lines[i].line)
+            continue;
+        if (!is_packaged(lines[i].file))
             return &lines[i];
+        if (!packaged)
+            packaged = &lines[i];
+    }
+    if (packaged)
+        return packaged;
     for (size_t i = 0; i < count; i++)
         if (!bfc_who_hands_on(lines[i].file))
             return &lines[i];

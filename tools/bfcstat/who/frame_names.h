@@ -42,9 +42,9 @@ const char *who_tag(const struct who_names *names, const struct bfc_who_site *si
 /* Returns the path of the library, or program, that called CUDA; "" if it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Writes where in the program a site allocates: its innermost line of Python, else its innermost
- * function that does not only pass calls on; "" if that is not known. The text is cut off at `size`
- * bytes; returns `text`. */
+/* Writes where in the program a site allocates: its innermost line of Python, of the user's own
+ * files if there is one in them, else its innermost function that does not only pass calls on; ""
+ * if that is not known. The text is cut off at `size` bytes; returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
 /* Writes a line as "function (file:line)" or similar, cut off at `size` bytes; returns `text`. */

@@ -37,7 +37,8 @@ static void add_row(struct text_table *table, const struct who_sums *sums,
         snprintf(last, sizeof last, "%s/s",
                  amount_text(sum->bytes / sums->seconds, true, error, sizeof error));
     else
-        bfc_share_text(sums->all.bytes > 0 ? sum->bytes / sums->all.bytes : -1, last, sizeof last);
+        bfc_share_text(sums->in_use > 0 ? fmin(sum->bytes / sums->in_use, 1) : -1, last,
+                       sizeof last);
     amount_text(who_error(sum), false, error, sizeof error);
     text_table_add(table, (const char *[]){bytes, error, blocks, last, name});
 }
@@ -50,30 +51,74 @@ static struct text_table begin_table(const struct who_sums *sums, const char *wh
     return table;
 }
 
+/* Whether a list shows the sum: it is in use, or has changed by more than twice the standard error,
+ * below which chance explains a change. */
+static bool is_shown(const struct who_sums *sums, const struct who_sum *sum) {
+    bool change = sums->seconds > 0;
+    return fabs(sum->bytes) >= 1 && (!change || fabs(sum->bytes) > 2 * who_error(sum));
+}
+
+/* Adds a row for the bytes that the pools' own counters have beyond the rows, unless they are less
+ * than a hundredth. */
+static void add_rest(struct text_table *table, const struct who_sums *sums, double shown) {
+    struct who_sum rest = {.bytes = sums->in_use - shown};
+    char bytes[TEXT_FIGURE], last[TEXT_FIGURE + 2];
+    bool change = sums->seconds > 0;
+    if (rest.bytes < 1 || rest.bytes <= 0.01 * fabs(sums->in_use))
+        return;
+    if (change)
+        snprintf(last, sizeof last, "%s/s",
+                 amount_text(rest.bytes / sums->seconds, true, bytes, sizeof bytes));
+    else
+        bfc_share_text(rest.bytes / sums->in_use, last, sizeof last);
+    amount_text(rest.bytes, change, bytes, sizeof bytes);
+    text_table_add(table,
+                   (const char *[]){bytes, "", "", last,
+                                    change ? "not attributed: not sampled, or within the error"
+                                           : "not attributed: blocks without a sample"});
+}
+
 static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) {
     struct text_table table = begin_table(sums, by_tag ? "TAG" : "LIBRARY");
     const struct who_sum *groups = by_tag ? sums->tags : sums->libraries;
+    double shown = 0;
     for (size_t i = 0; i < (by_tag ? sums->tag_count : sums->library_count); i++) {
         char name[LINE_TEXT];
         const char *text = by_tag ? groups[i].name : bfc_file_name(groups[i].name);
+        if (!is_shown(sums, &groups[i]))
+            continue;
         text_printable(*text ? text : by_tag ? "no tag" : "unknown", name, sizeof name);
         add_row(&table, sums, &groups[i], name);
+        shown += groups[i].bytes;
     }
+    add_rest(&table, sums, shown);
     text_table_print(&table, stream, 0);
     text_table_free(&table);
+}
+
+/* Whether a frame only brings a call of Python's into C. `outermost` tells whether Python runs. */
+static bool is_between(const struct who_line *line, const struct who_line *outermost) {
+    const char *file = bfc_file_name(line->file);
+    return outermost->line && !line->line &&
+           (bfc_who_hands_on(file) || strncmp(file, "_ctypes", 7) == 0);
 }
 
 static void show_site(const struct who_sums *sums, struct who_names *names,
                       const struct who_sum *sum, FILE *stream) {
     struct who_line lines[WHO_LINES];
-    char text[LINE_TEXT], shown[LINE_TEXT];
+    char text[2 * LINE_TEXT], shown[2 * LINE_TEXT], place[LINE_TEXT];
     struct text_table table = {.columns = 5, .right = 0xf};
     size_t count = who_stack(names, sum->site, lines, WHO_LINES);
-    add_row(&table, sums, sum, text_printable(who_tag(names, sum->site), shown, sizeof shown));
+    const char *tag = who_tag(names, sum->site);
+    who_place(names, sum->site, place, sizeof place);
+    snprintf(text, sizeof text, "%s%s%s", place, *tag && *place ? ", " : "", tag);
+    add_row(&table, sums, sum, text_printable(text, shown, sizeof shown));
     text_table_print(&table, stream, 0);
     text_table_free(&table);
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "    %s\n",
+        if (!is_between(&lines[i], &lines[count - 1]))
+            fprintf(
+                stream, "    %s\n",
                 text_printable(who_line_text(&lines[i], text, sizeof text), shown, sizeof shown));
     if (!count)
         fputs("    no stack: it could not be walked, or there was no room\n", stream);
@@ -98,10 +143,13 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
             change ? "change" : "in use, as asked for");
     if (change)
         fprintf(stream, " in %.1f s", sums->seconds);
-    fprintf(stream, " (BFC_STACKS=%s: %s sample%s, standard error %s)\n", stacks_name(who),
+    fprintf(stream, " (BFC_STACKS=%s: %s sample%s", stacks_name(who),
             text_count(sums->all.samples, samples, sizeof samples),
-            sums->all.samples == 1 ? "" : "s",
-            amount_text(who_error(&sums->all), false, error, sizeof error));
+            sums->all.samples == 1 ? "" : "s");
+    if (who_error(&sums->all) >= 1)
+        fprintf(stream, ", standard error %s",
+                amount_text(who_error(&sums->all), false, error, sizeof error));
+    fputs(")\n", stream);
     show_mismatch(sums, stream);
     if (who->header.lost)
         fprintf(stream, "%s samples were lost for want of room: the figures are too low\n",
@@ -123,11 +171,6 @@ static void show_growth(const struct who_sums *sums, FILE *stream) {
     }
 }
 
-/* Whether the list of sites shows the sum, because it is in use or has changed. */
-static bool is_shown(const struct who_sum *sum) {
-    return fabs(sum->bytes) >= 1;
-}
-
 void show_who_text(const struct who_sums *sums, struct who_names *names, bool by_tag, size_t most,
                    FILE *stream) {
     size_t shown = 0, left = 0;
@@ -137,7 +180,7 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
     fputc('\n', stream);
     show_groups(sums, by_tag, stream);
     for (size_t i = 0; i < sums->site_count; i++) {
-        if (!is_shown(&sums->sites[i]))
+        if (!is_shown(sums, &sums->sites[i]))
             continue;
         if (most && shown == most) {
             left++;

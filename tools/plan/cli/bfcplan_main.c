@@ -33,7 +33,7 @@ static const char help[] =
     "  --help, --version\n"
     "\n"
     "Exit status: 0 success; 1 bad input or an invalid plan; 2 wrong usage; 3 no plan within the\n"
-    "capacity. The formats are in docs/plan.md.\n";
+    "capacity. The formats are in docs/plan.md, which is installed in share/doc/bfcpreload.\n";
 
 static const struct command {
     const char *name;

@@ -28,7 +28,7 @@ struct node {
 
 struct graph {
     const char *path;
-    struct file_text text; /* holds the names */
+    struct file_text text; /* the JSON text, into which names point */
     size_t text_room;
     struct node *nodes;
     struct tensor *tensors;

@@ -82,7 +82,7 @@ static struct learner *new_learners; /* atomic: list from which the thread takes
 static uint32_t arrivals; /* atomic: learners so far; a futex on which the thread sleeps */
 static unsigned taught;   /* atomic: number of learners that exist */
 
-/* ---- taking notes ---- */
+/* ---- having the pool note its calls ---- */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -149,7 +149,7 @@ static void follow_loop(struct learner *learner, struct bfc_position position, u
     stop_listening(learner, FOLLOWS);
 }
 
-/* ---- looking ---- */
+/* ---- looking for a loop in the notes ---- */
 
 static void add_free(struct events *events, uint64_t id) {
     uint32_t allocation = events_find(events, id);

@@ -20,7 +20,7 @@ struct bfc_learned_loops {
     const struct bfc_learned_loop *avoided; /* a loop that is not to be recognised; NULL: none */
 };
 
-/* A position in a loop: the event of its plan that the next allocation is. */
+/* Where the program is in a loop: which event of the loop's plan its next allocation should be. */
 struct bfc_position {
     const struct bfc_learned_loop *learned_loop; /* NULL: no known loop runs */
     uint32_t event;

@@ -146,7 +146,7 @@ static bool find_by_list(struct bfc_readable *readable, uint64_t address,
     return found;
 }
 
-/* ---- either way ---- */
+/* ---- finding an object and its name ---- */
 
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object) {
     struct found found;

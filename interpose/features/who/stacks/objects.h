@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/host/readable.h"
+#include "interpose/features/who/stacks/readable.h"
 
 /* An object as it was when it was found. Another thread may unload it at any moment, so its memory
  * may only be read through readable.h. */

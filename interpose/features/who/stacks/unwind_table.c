@@ -150,7 +150,8 @@ static struct bytes open_entry(const struct place *place, uint64_t at) {
 static void skip_address(struct bytes *bytes, uint64_t encoding) {
     bool eight = (encoding & 0x0f) == 0 || (encoding & 0x07) == 4;
     skip_bytes(bytes, eight ? 8 : 4);
-    if ((encoding & 0x07) == 1 || (encoding & 0x07) == 2) /* variable length, or 2 bytes */
+    /* Addresses of variable length or of 2 bytes are not supported. */
+    if ((encoding & 0x07) == 1 || (encoding & 0x07) == 2)
         bytes->bad = true;
 }
 

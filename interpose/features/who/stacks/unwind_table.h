@@ -16,7 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "interpose/host/readable.h"
+#include "interpose/features/who/stacks/readable.h"
 
 enum bfc_frame_base {
     BFC_BASE_NONE,     /* there is no rule, or its form is not supported */

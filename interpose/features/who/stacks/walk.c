@@ -3,9 +3,9 @@
 #include <ucontext.h>
 
 #include "base/compiler.h"
+#include "interpose/features/who/stacks/readable.h"
 #include "interpose/features/who/stacks/unwind_table.h"
 #include "interpose/host/program_caller.h"
-#include "interpose/host/readable.h"
 
 /* Set by the linker: where this library begins and ends. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));

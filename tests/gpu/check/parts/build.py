@@ -7,7 +7,7 @@ import platform
 import re
 import sys
 
-from .. import tree
+from .. import machine, tree
 from ..running import OutOfTime
 from ..session import at_once, sources
 from ..toolkit import ROOT
@@ -50,18 +50,42 @@ def objects(session, paths, *flags):
     return made, "".join(error for status, _, error in done if status)
 
 
-def build_library(session, version):
-    """As the meson.build of interpose, pool and planner do it; the linker leaves the planner's solve.c out there."""
+LIBRARY_FLAGS = ("-fPIC", "-fvisibility=hidden", "-pthread")
+
+
+def build_library(session, version, part="build", name="libbfcpreload.so", more=(), link=()):
+    """As the meson.build of interpose, pool and planner do it; the linker leaves the planner's solve.c out there.
+    `more`: objects that are linked into it too."""
     thunk = f"interpose/entry/thunk_{platform.machine()}.S"
-    flags = ["-fPIC", "-fvisibility=hidden", f'-DBFC_VERSION="{version}"', "-pthread"]
+    flags = [*LIBRARY_FLAGS, f'-DBFC_VERSION="{version}"']
     made, error = objects(session, sources("interpose/*/*.c", "interpose/features/*/*.c", "interpose/features/*/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
     planner = [path for path in sources("planner/*/*.c") if not path.endswith("/solve.c")]
     pool, complaints = objects(session, sources("pool/*/*.c") + planner, *flags, "-O3")
     if error + complaints:
-        return session.fail("build", "libbfcpreload.so", error + complaints)
-    return session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
+        return session.fail(part, name, error + complaints)
+    return session.compile(part, name, [*made, *pool, *more], "-shared", "-pthread", *link,
                            "-Xlinker", "--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
                            "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro,-z,start-stop-visibility=hidden", "-nostartfiles")
+
+
+def build_observed(session):
+    """The library with tests/gpu/observer.c in it; its path, or None."""
+    path = os.path.join(session.work, "libbfcpreload-observed.so")
+    if session.stamps.has("observed") and os.path.exists(path):
+        return path
+    headers = [folder for folder in (*session.toolkit.headers(), session.toolkit.home + "/extras/CUPTI/include",
+                                     *(wheel + "/include" for wheel in machine.nvidia_packages()))
+               if os.path.exists(folder + "/cupti.h")]
+    if not headers:
+        return session.skip("submissions", "the library that observes", "missing: no cupti.h")
+    made, error = objects(session, sources("tests/gpu/observer.c"), *LIBRARY_FLAGS, "-idirafter", headers[0])
+    if error:
+        return session.skip("submissions", "the library that observes", error)
+    built = build_library(session, tree.version(), "submissions", os.path.basename(path), made,
+                          ["-Wl,--wrap=bfc_only_stream_hide", "-ldl"])
+    if built:
+        session.stamps.put("observed")
+    return built
 
 
 def build_bfcstat(session, version):
@@ -98,7 +122,7 @@ def probe_framework(session, name, limit):
 
 
 def probe_jax_flags(session, limit):
-    """A flag that JAX does not know ends the program."""
+    """A flag that JAX does not know ends the program. Of several lists of flags, the first that it knows is used."""
     always = CLIENTS["jax"].always
     for flags in JAX_FLAGS:
         session.flags["jax"] = {**always, "XLA_FLAGS": flags}
@@ -106,5 +130,5 @@ def probe_jax_flags(session, limit):
                                    JAX_PLATFORMS="cpu", **session.flags["jax"])
         if status == 0:
             return
-        session.surprise("build", "jax", "does not know all of " + flags)
+    session.surprise("build", "jax", "does not know all of " + "; nor of ".join(JAX_FLAGS))
     session.flags["jax"] = {}

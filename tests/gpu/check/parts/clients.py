@@ -57,26 +57,26 @@ def script_command(session, part, name, framework):
     return [sys.executable, os.path.join(ROOT, f"tests/gpu/client_{name}.py")]
 
 
-def compiled_command(session, name):
+def compiled_command(session, name, part="clients"):
     nvcc = session.toolkit.nvcc()
     if not nvcc:
-        return session.skip("clients", name, "missing: no nvcc")
+        return session.skip(part, name, "missing: no nvcc")
     wheels = machine.nvidia_packages()
     library = find_library(session, name, wheels)
     if not library:
-        return session.skip("clients", name, f"missing: no lib{name}.so")
+        return session.skip(part, name, f"missing: no lib{name}.so")
     # The toolkit's own headers come first: a package may bring those of another release.
     headers = [flag for wheel in wheels if os.path.exists(f"{wheel}/include/{HEADERS[name]}")
                for flag in ("-Xcompiler", "-idirafter," + wheel + "/include")]
-    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library,
+    return compiles(session, part, name, nvcc, *headers, "-Xlinker", library,
                     *rpath(os.path.dirname(library)))
 
 
-def compiles(session, part, name, nvcc, *flags):
+def compiles(session, part, name, nvcc, *flags, source=None):
     """The command of a program of nvcc's, or None after noting why there is none. A compiler that hangs leaves half of
     the part's time to others."""
     program, limit = os.path.join(session.work, "client_" + name), min(COMPILING, session.clock.left() / 2)
-    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], limit)
+    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{source or name}.cu"), "-o", program, *flags], limit)
     if status == CUT_OFF and limit < COMPILING:
         return session.skip_for_time(part, name)
     return session.skip(part, name, "does not build: " + error) if status else [program]

@@ -30,7 +30,7 @@ def check(session, part, routes, **variables):
     todo = [row for row in programs(session, folder) if row[1] in routes and not session.has(part, name_of(*row))]
     with open(session.results.path(part + ".log"), "a", encoding="utf-8") as log:
         where = Where(session, part, log, folder, variables)
-        at_once([(case, where, *row) for row in todo if row[0] not in ALONE], session.workers())
+        at_once([(case, where, *row) for row in todo if row[0] not in ALONE], session.workers(16))
         for row in todo:
             if row[0] in ALONE:
                 case(where, *row)

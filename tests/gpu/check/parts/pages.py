@@ -1,4 +1,4 @@
-"""BFC_BACKING=pages: the demo and the conformance programs with it."""
+"""BFC_BACKING=pages: the conformance programs and the demo with it."""
 
 from . import conformance, demo
 
@@ -6,5 +6,5 @@ PAGES = {"BFC_BACKING": "pages"}
 
 
 def run(session):
-    demo.check(session, "pages", **PAGES)
     conformance.check(session, "pages", ["driver"], **PAGES)
+    demo.check(session, "pages", **PAGES)

@@ -9,13 +9,13 @@ from .clients import Attempt, Client, compiles, judge_result, judge_share, scrip
 
 SKIP = {"SIM_KERNELS": "skip"}  # over the simulated GPU, which runs no compiled kernel; elsewhere it means nothing
 OWN = {"CLIENT_POOL": "own"}
-PROGRAMS = {
+PROGRAMS = {  # what matters most comes first
     "gpt": Client({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", **SKIP}),
-    "idle_jobs": Client({}, {}, OWN),
-    "thrust": Client({}, SKIP, OWN),
+    "cupy_cg": Client({}, SKIP, OWN),
     "jax_transformer": Client({"XLA_PYTHON_CLIENT_ALLOCATOR": "address"}, {"TF_CPP_MIN_LOG_LEVEL": "2", **SKIP},
                               {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}),
-    "cupy_cg": Client({}, SKIP, OWN),
+    "thrust": Client({}, SKIP, OWN),
+    "idle_jobs": Client({}, {}, OWN),
     "pycuda": Client({}, SKIP, OWN),
     "hypre": Client({}, SKIP, None),
 }
@@ -78,18 +78,19 @@ def compare(attempt, program):
 
 
 def run_all_ways(attempt, program):
+    """Those first on which decisions rest."""
     always = {**program.always, **attempt.session.flags.get(OF_FRAMEWORK.get(attempt.name), {})}
     raw = {**always, **program.raw}
     own = {**always, **(program.own or {})}
-    pooled = program.own is not None and attempt.run("native, its own pool", **own)
-    if pooled and (line := attempt.run("its own pool, preloaded, lazy", "lazy", **own)):
-        judge(attempt, "its own pool, preloaded, lazy", line, pooled, own)
     native = attempt.run("native", **raw)
     for way, (mode, more) in WAYS.items() if native else ():
         line = attempt.run(way, mode, **raw, **more)
         if line:
             judge(attempt, way, line, native, raw)
             judge_share(attempt, way, line)
+    pooled = program.own is not None and attempt.run("native, its own pool", **own)
+    if pooled and (line := attempt.run("its own pool, preloaded, lazy", "lazy", **own)):
+        judge(attempt, "its own pool, preloaded, lazy", line, pooled, own)
 
 
 def judge(attempt, way, line, native, variables):

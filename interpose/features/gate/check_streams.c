@@ -1,0 +1,105 @@
+/* Checks by samples that all work goes to the only stream. */
+#include "interpose/features/gate/check_streams.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/context/capture.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/submissions.h"
+#include "interpose/fences/fence_event.h"
+#include "interpose/stats/published_segment.h"
+#include "interpose/table/counter.h"
+
+enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
+
+/* An event may be seen as complete a little later than one that was recorded after it. */
+enum { LATE_NS = 20 * 1000 * 1000 };
+
+static bool is_busy;   /* atomic: a thread uses `check`; others do without their look */
+static uint64_t frees; /* atomic */
+static struct {
+    uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
+    struct event *events; /* two: in the stream, and over the whole context */
+    bool is_under_way;
+    uint64_t late_since; /* when only the second was incomplete first; 0: never yet */
+} check;
+
+/* The events of an arena that has ended were destroyed with its context. */
+static bool have_events(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    if (check.arena == arena->sequence)
+        return true;
+    bfc_fence_events_free(check.events);
+    check.events = NULL;
+    check.is_under_way = false;
+    check.arena = 0;
+    bool made = bfc_fence_events_make(driver, arena->context, &check.events) == CUDA_SUCCESS &&
+                bfc_fence_events_make(driver, arena->context, &check.events) == CUDA_SUCCESS;
+    if (made)
+        check.arena = arena->sequence;
+    return made;
+}
+
+/* Where no stream was used yet, all earlier work is complete, and with it what the event was last
+ * recorded for, if ever. */
+static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event) {
+    CUstream stream = bfc_load_seq_cst(&bfc_only_stream);
+    if (stream == BFC_STREAM_NONE_YET)
+        return CUDA_SUCCESS;
+    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING;
+    return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
+}
+
+/* The check counts only if nothing was submitted between the two events. */
+static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    uint64_t before, after;
+    if (!driver->cuEventRecord || !have_events(driver, arena) || !bfc_submissions_count(&before) ||
+        !bfc_gate_enter())
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    check.is_under_way =
+        record_in_stream(driver, check.events->handle) == CUDA_SUCCESS &&
+        driver->cuCtxRecordEvent(arena->context, check.events->next->handle) == CUDA_SUCCESS &&
+        bfc_submissions_count(&after) && after == before;
+    check.late_since = 0;
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+}
+
+static void end_check(void) {
+    check.is_under_way = false;
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.checks, 1);
+}
+
+static void look_at_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    if (!check.is_under_way || check.arena != arena->sequence || !bfc_gate_enter())
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUresult in_stream = driver->cuEventQuery(check.events->handle);
+    CUresult in_context = in_stream == CUDA_SUCCESS
+                              ? driver->cuEventQuery(check.events->next->handle)
+                              : CUDA_ERROR_NOT_READY;
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+    if (in_context == CUDA_SUCCESS)
+        end_check();
+    if (in_stream != CUDA_SUCCESS || in_context != CUDA_ERROR_NOT_READY)
+        return;
+    uint64_t now = bfc_now_ns();
+    if (!check.late_since)
+        check.late_since = now;
+    if (now - check.late_since < LATE_NS)
+        return;
+    end_check();
+    bfc_only_stream_hide("a check found work in another stream than the only one");
+}
+
+void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    uint64_t number = bfc_fetch_add_relaxed(&frees, 1) + 1;
+    if (number % LOOK_EVERY != 0 || bfc_exchange_acquire(&is_busy, true))
+        return;
+    if (check.is_under_way)
+        look_at_check(driver, arena);
+    else if (number % CHECK_EVERY == 0)
+        begin_check(driver, arena);
+    bfc_store_release(&is_busy, false);
+}

@@ -1,0 +1,59 @@
+/* Frees without a fence, and frees that share one. */
+#include "interpose/features/gate/counted_frees.h"
+
+#include "base/atomic.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/option_table.h"
+#include "interpose/context/contexts.h"
+#include "interpose/features/gate/check_streams.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/submissions.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_fence.h"
+#include "interpose/reuse/free_modes.h"
+
+/*
+ * Whether the next owner's work runs after the last owner's on the device without a fence, since
+ * all work goes to one stream. Pages are excluded, because unmapping them does not wait for work.
+ */
+static bool is_ordered_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    return !arena->has_pages && !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
+           !bfc_contexts_are_several() && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
+           bfc_only_stream_orders();
+}
+
+/* The last fence of the calling thread. Until something is submitted, it covers all work. */
+static __thread struct {
+    uint64_t arena; /* the arena's sequence */
+    uint64_t submissions;
+    bfc_fence fence;
+} last_fence INITIAL_EXEC;
+
+CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          CUdeviceptr pointer) {
+    uint64_t submissions;
+    if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
+        bfc_check_streams(driver, arena);
+        if (UNLIKELY(!bfc_arena_plain_most(arena)))
+            bfc_arena_let_plain(arena);
+        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+    }
+    if (arena->free_mode == BFC_FREE_ORDERED)
+        bfc_store_relaxed(&arena->plain_most, 0);
+    bool known = bfc_submissions_count(&submissions);
+    if (known && last_fence.arena == arena->sequence && last_fence.submissions == submissions)
+        return bfc_reuse_take_back(arena, pointer, last_fence.fence);
+    bfc_fence fence;
+    CUresult result = bfc_reuse_free_fenced(driver, arena, pointer, &fence);
+    if (fence == BFC_NO_FENCE)
+        return result;
+    if (known) {
+        last_fence.arena = arena->sequence;
+        last_fence.submissions = submissions;
+        last_fence.fence = fence;
+    }
+    uint64_t trial = bfc_only_stream_try();
+    if (trial)
+        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
+    return result;
+}

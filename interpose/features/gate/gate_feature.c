@@ -1,0 +1,54 @@
+/* The feature `gate`: counts submissions, and saves fences and waits by that (BFC_GATE). */
+#include "interpose/config/process.h"
+#include "interpose/driver/driver.h"
+#include "interpose/features/gate/counted_frees.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/program_waits.h"
+#include "interpose/features/gate/submissions.h"
+#include "interpose/table/feature.h"
+
+/* By default submissions are counted where that saves fences, which older drivers lack. */
+static bool is_wanted(const struct bfc_driver *driver) {
+    struct bfc_options options;
+    if (!bfc_process_read_options(&options))
+        return false;
+    if (options.gate == BFC_GATE_AUTO)
+        return options.free_mode != BFC_FREE_SYNC && driver->can_fence;
+    return options.gate == BFC_GATE_ON || options.gate == BFC_GATE_1;
+}
+
+static void note_arena(struct bfc_arena *published, bool is_ours) {
+    (void)published, (void)is_ours;
+    bfc_submissions_stop_at_exit();
+}
+
+static const struct bfc_counter counter = {
+    .begin_thread = bfc_submitter_begin,
+    .meet_stream = bfc_only_stream_meet,
+    .hide = bfc_only_stream_hide,
+    .leave = bfc_only_stream_leave,
+    .bar = bfc_only_stream_bar,
+    .unbar = bfc_only_stream_unbar,
+    .stream_ending = bfc_only_stream_destroyed,
+    .wait_begin = bfc_program_wait_begin,
+    .wait_end = bfc_program_wait_end,
+    .frees_so_far = bfc_only_stream_freed,
+    .stream_waited = bfc_only_stream_waited_for,
+    .count = bfc_submissions_count,
+    .free = bfc_free_counted,
+    .fences_complete = bfc_only_stream_completed,
+};
+
+static void begin_process(const struct bfc_driver *driver) {
+    if (driver && is_wanted(driver)) {
+        bfc_only_stream_begin_process();
+        bfc_counter = &counter;
+    }
+}
+
+static const struct bfc_feature gate = {
+    .name = "gate",
+    .driver_found = begin_process,
+    .arena_published = note_arena,
+};
+BFC_REGISTER_FEATURE(gate);

@@ -1,0 +1,326 @@
+/*
+ * The state of the only stream: one word, changed under a lock and read without one.
+ *
+ * A free counts itself and then reads the word; a thread that changes the word reads the count of
+ * frees afterwards. So either the free sees that there are many streams, or the change sees the
+ * free, and orders the other streams behind its block's last work.
+ */
+#include "interpose/features/gate/only_stream.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "interpose/arena/arena.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/context/contexts.h"
+#include "interpose/context/peers.h"
+#include "interpose/driver/driver.h"
+#include "interpose/features/gate/submissions.h"
+#include "interpose/fences/fences.h"
+#include "interpose/stats/published_segment.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
+static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
+static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
+static uint64_t freed;   /* atomic: frees whose block was ready at once */
+static uint64_t ordered; /* atomic: how many of them need no more order, at least */
+static unsigned bars;    /* reasons for which no trial may begin */
+
+/* Trials are numbered. While the last one has not succeeded, no block is ready at once. */
+static uint64_t trial, succeeded; /* atomic */
+static struct {
+    uint64_t arena;
+    bfc_fence fence;
+} proof; /* the last trial succeeds when this fence is complete */
+
+/* Each end of the state of one stream doubles the number of frees until the next trial. */
+enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
+static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the latter: atomic */
+
+void bfc_only_stream_begin_process(void) {
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
+}
+
+/* ---- ordering all streams behind the only one ---- */
+
+/* Makes all later work of the arena's context wait on the device for its work so far. */
+static CUresult order_on_device(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_fence fence;
+    struct bfc_order order;
+    CUresult result = bfc_fences_record(arena->fences, driver, &arena->context, 1, &fence);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return bfc_fences_announce(arena->fences, fence, &order)
+               ? bfc_fences_order(arena->fences, driver, arena->context, &order)
+               : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static void order_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    if (!arena->fences || bfc_arena_is_host(arena) || !bfc_arena_enter(arena))
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUresult result = order_on_device(driver, arena);
+    bfc_capture_restore(driver, mode);
+    if (result != CUDA_SUCCESS) {
+        BFC_TRY_HARD(waited, bfc_upstream_wait_as_free(driver, arena));
+        (void)waited;
+    }
+    bfc_arena_leave(arena);
+}
+
+static void note_ordered(uint64_t frees) {
+    uint64_t before = bfc_load_relaxed(&ordered);
+    while (before < frees && !bfc_compare_exchange_acq_rel(&ordered, &before, frees))
+        ;
+}
+
+/* Called under the lock, with the word at CHANGING: no further free counts itself. */
+static void order_all(void) {
+    struct bfc_arena *arena = NULL;
+    uint64_t frees = bfc_load_seq_cst(&freed);
+    if (frees == bfc_load_acquire(&ordered))
+        return;
+    while ((arena = bfc_arena_next(arena)))
+        order_arena(bfc_driver(), arena);
+    note_ordered(frees);
+}
+
+/* ---- changes of the word, under the lock ---- */
+
+static CUstream read_word(void) {
+    return bfc_load_relaxed(&bfc_only_stream);
+}
+
+static bool has_succeeded(void) {
+    return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
+}
+
+/* For bfcstat. */
+static void publish_streams(void) {
+    CUstream only = read_word();
+    enum bfc_gate_streams streams = BFC_STREAMS_ONE;
+    if (only == BFC_STREAMS_MANY || !has_succeeded())
+        streams = BFC_STREAMS_SEVERAL;
+    else if (only == BFC_STREAM_NONE_YET)
+        streams = BFC_STREAMS_NONE;
+    else if (bfc_load_relaxed(&partner))
+        streams = BFC_STREAMS_ORDERED;
+    bfc_store_relaxed(&bfc_segment_counters()->gate.streams, streams);
+}
+
+static void set_many(void) {
+    CUstream only = read_word();
+    if (only == BFC_STREAMS_MANY)
+        return;
+    bfc_store_seq_cst(&leaving, only);
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_CHANGING);
+    order_all();
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    if (pause_of_trials < LONGEST_PAUSE)
+        pause_of_trials *= 2;
+    bfc_store_relaxed(&frees_to_trial, pause_of_trials);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.left, 1);
+    publish_streams();
+}
+
+static bool is_blocking(CUstream stream) {
+    const struct bfc_driver *driver = bfc_driver();
+    unsigned flags;
+    return driver && driver->cuStreamGetFlags &&
+           driver->cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
+           !(flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Are the legacy stream and a blocking one all streams that were used? */
+static bool become_partners(CUstream only, CUstream stream) {
+    CUstream other = only == CU_STREAM_LEGACY ? stream : only;
+    if ((only != CU_STREAM_LEGACY && stream != CU_STREAM_LEGACY) ||
+        (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) || !is_blocking(other))
+        return false;
+    bfc_store_release(&partner, other);
+    bfc_store_seq_cst(&bfc_only_stream, CU_STREAM_LEGACY);
+    return true;
+}
+
+/* The handle of a thread's own default stream means another stream in each thread. */
+static bool can_be_alone(CUstream stream) {
+    return stream != CU_STREAM_PER_THREAD && stream != (CUstream)BFC_STREAMS_UNKNOWN;
+}
+
+static void meet_stream(CUstream stream) {
+    CUstream only = read_word();
+    if (only == BFC_STREAMS_MANY || only == stream)
+        return;
+    if (!can_be_alone(stream))
+        set_many();
+    else if (only == BFC_STREAM_NONE_YET)
+        bfc_store_seq_cst(&bfc_only_stream, stream);
+    else if (!become_partners(only, stream))
+        set_many();
+    publish_streams();
+}
+
+/* The stream that is being left may go on meanwhile: the change orders others behind it. */
+void bfc_only_stream_meet(CUstream stream) {
+    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    if ((only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
+        (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)) ||
+        bfc_process_is_forked())
+        return;
+    pthread_mutex_lock(&lock);
+    meet_stream(stream);
+    pthread_mutex_unlock(&lock);
+}
+
+static void change_bars(int by, bool leaves) {
+    if (bfc_process_is_forked())
+        return;
+    pthread_mutex_lock(&lock);
+    bars += (unsigned)by;
+    if (leaves)
+        set_many();
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_only_stream_leave(void) {
+    change_bars(0, true);
+}
+
+void bfc_only_stream_bar(void) {
+    change_bars(1, true);
+}
+
+void bfc_only_stream_unbar(void) {
+    change_bars(-1, false);
+}
+
+void bfc_only_stream_hide(const char *what) {
+    if (bfc_process_is_forked() || !bfc_submissions_hide(what))
+        return;
+    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
+    snprintf(gate->why, sizeof gate->why, "%s", what);
+    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
+    bfc_only_stream_bar();
+    bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
+            what);
+}
+
+void bfc_only_stream_destroyed(CUstream stream) {
+    if (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner))
+        bfc_only_stream_leave();
+}
+
+/* ---- frees ---- */
+
+/* Where no stream was used yet, no work uses the block, whatever comes next. */
+bool bfc_only_stream_orders(void) {
+    if (bfc_submissions_hidden_by())
+        return false;
+    if (bfc_load_seq_cst(&bfc_only_stream) == BFC_STREAM_NONE_YET)
+        return has_succeeded();
+    bfc_fetch_add_seq_cst(&freed, 1);
+    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
+}
+
+/* ---- trials ---- */
+
+/* False: there are reasons against a trial, or a thread is inside a submission. The word is changed
+ * first, so a thread that begins a submission meanwhile waits for the lock. */
+static bool begin_trial(uint64_t *sum) {
+    if (bars || read_word() != BFC_STREAMS_MANY || bfc_captures_exist() || bfc_peers_known() ||
+        bfc_contexts_are_several())
+        return false;
+    bfc_store_seq_cst(&trial, trial + 1);
+    proof.arena = 0;
+    bfc_store_relaxed(&partner, NULL);
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    if (bfc_submissions_count(sum))
+        return true;
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    return false;
+}
+
+/* Is it time for a trial, now that so many more frees have passed? */
+static bool is_due(int frees) {
+    return bfc_fetch_sub_relaxed(&frees_to_trial, frees) <= frees;
+}
+
+uint64_t bfc_only_stream_try(void) {
+    uint64_t sum, begun = 0;
+    if (!is_due(1))
+        return 0;
+    pthread_mutex_lock(&lock);
+    bfc_store_relaxed(&frees_to_trial, pause_of_trials);
+    if (begin_trial(&sum))
+        begun = trial;
+    pthread_mutex_unlock(&lock);
+    return begun;
+}
+
+void bfc_only_stream_await(uint64_t number, uint64_t arena, bfc_fence fence) {
+    pthread_mutex_lock(&lock);
+    if (number == trial) {
+        proof.arena = arena;
+        proof.fence = fence;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void note_success(void) {
+    bfc_store_seq_cst(&succeeded, trial);
+    publish_streams();
+}
+
+void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
+    if (has_succeeded() || !bfc_only_stream_may_be())
+        return;
+    pthread_mutex_lock(&lock);
+    if (read_word() != BFC_STREAMS_MANY && proof.arena == arena && complete >= proof.fence)
+        note_success();
+    pthread_mutex_unlock(&lock);
+}
+
+struct bfc_moment bfc_only_stream_moment(void) {
+    struct bfc_moment moment = {.trial = bfc_load_seq_cst(&trial),
+                                .freed = bfc_load_seq_cst(&freed)};
+    moment.is_known = bfc_submissions_count(&moment.submissions);
+    return moment;
+}
+
+/* If nothing was submitted since the moment, all work is complete, so a trial that begins now has
+ * succeeded already. */
+static void restart_trial(const struct bfc_moment *moment) {
+    uint64_t sum;
+    if (!moment->is_known || !is_due(FREES_A_WAIT) || !begin_trial(&sum))
+        return;
+    if (sum == moment->submissions)
+        note_success();
+    else
+        bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+}
+
+void bfc_only_stream_waited(const struct bfc_moment *moment) {
+    if (bfc_process_is_forked())
+        return;
+    note_ordered(moment->freed);
+    pthread_mutex_lock(&lock);
+    if (read_word() == BFC_STREAMS_MANY)
+        restart_trial(moment);
+    else if (moment->trial == trial)
+        note_success();
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t bfc_only_stream_freed(void) {
+    return bfc_load_seq_cst(&freed);
+}
+
+void bfc_only_stream_waited_for(CUstream stream, uint64_t frees) {
+    if (bfc_load_seq_cst(&bfc_only_stream) == stream && !bfc_load_acquire(&partner))
+        note_ordered(frees);
+}

@@ -1,0 +1,68 @@
+/*
+ * The only stream: while all work of the process goes to one stream of one context, a block that is
+ * freed can be handed out at once, since the work of its next owner runs after that of its last.
+ * The legacy stream and one blocking stream count as one: each waits for the other's work.
+ *
+ * A submission to another stream ends that: before it goes on, all later work of the context is
+ * made to wait on the device for the work of the stream that was alone. From then on there are many
+ * streams, until a trial finds that there is one again.
+ *
+ * Thread-safe. A thread that ends the state of one stream may call the driver; it holds a lock of
+ * this file alone.
+ */
+#ifndef BFC_INTERPOSE_ONLY_STREAM_H
+#define BFC_INTERPOSE_ONLY_STREAM_H
+
+#include "interpose/table/counter.h"
+#include "pool/pool.h"
+
+/* To be called before any hook is given out, if submissions are to be counted. */
+void bfc_only_stream_begin_process(void);
+
+/* Makes a stream the only one, or ends that state, before a submission to it goes on. */
+void bfc_only_stream_meet(CUstream stream);
+
+/* May there be one stream at present? A cheap first look. */
+static inline bool bfc_only_stream_may_be(void) {
+    CUstream only = bfc_load_relaxed(&bfc_only_stream);
+    return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
+}
+
+/* Whether a block of a context without peers, company or exports, which the caller frees right
+ * after this call, is ready at once. */
+bool bfc_only_stream_orders(void);
+
+/* Ends the state of one stream, until a trial; or, with bar, until as many calls of unbar. */
+void bfc_only_stream_leave(void);
+void bfc_only_stream_bar(void);
+void bfc_only_stream_unbar(void);
+
+/* From now on some submissions may be unseen, because of `what`: no stream is the only one any
+ * more, which the log tells. */
+void bfc_only_stream_hide(const char *what);
+
+/* The stream is about to be destroyed, and its handle may come to mean another. */
+void bfc_only_stream_destroyed(CUstream stream);
+
+/*
+ * A trial begins with a moment at which no thread is inside a submission, and counts the streams
+ * used from then on. It succeeds when the work from before it is complete, and ends when a second
+ * stream is used.
+ *
+ * bfc_only_stream_try begins one if it may, seldom enough that vain ones cost little, and returns
+ * its number, or 0. The caller then names a fence that is drawn later, of the arena with this
+ * `sequence`, by bfc_only_stream_await: once it is complete, so is the work from before.
+ * bfc_only_stream_completed tells of complete fences, bfc_only_stream_waited of a wait for all work
+ * that the process had submitted before the moment.
+ */
+struct bfc_moment bfc_only_stream_moment(void);
+uint64_t bfc_only_stream_try(void);
+void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);
+void bfc_only_stream_completed(uint64_t sequence, bfc_fence complete);
+void bfc_only_stream_waited(const struct bfc_moment *moment);
+
+/* Tells of a wait for the stream's work that began when bfc_only_stream_freed returned `freed`. */
+uint64_t bfc_only_stream_freed(void);
+void bfc_only_stream_waited_for(CUstream stream, uint64_t freed);
+
+#endif

@@ -1,0 +1,34 @@
+/* The program's waits for all work of a context. */
+#include "interpose/features/gate/program_waits.h"
+
+#include "base/atomic.h"
+#include "interpose/arena/arena.h"
+#include "interpose/driver/current.h"
+#include "interpose/features/gate/only_stream.h"
+#include "interpose/fences/fences.h"
+
+struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_program_wait wait = {0};
+    if ((!context && driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS) || !context)
+        return wait;
+    wait.arena = bfc_arena_of_context(context, bfc_context_id(driver, context));
+    wait.moment = bfc_only_stream_moment();
+    if (wait.arena && wait.arena->fences)
+        wait.last = bfc_fences_last(wait.arena->fences);
+    return wait;
+}
+
+/* A fence that was drawn before the wait but is recorded after it does not count as complete. */
+void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
+    struct bfc_arena *arena = wait->arena;
+    if (!arena)
+        return;
+    if (result == CUDA_SUCCESS) {
+        if (arena->fences)
+            bfc_fences_pass(arena->fences, arena->context, wait->last);
+        if (wait->moment.is_known)
+            bfc_store_release(&arena->waited_for, wait->moment.submissions);
+        bfc_only_stream_waited(&wait->moment);
+    }
+    bfc_arena_drop(arena);
+}

@@ -1,0 +1,33 @@
+/* The submissions of all threads (interpose/table/counter.h). Thread-safe. */
+#ifndef BFC_INTERPOSE_SUBMISSIONS_H
+#define BFC_INTERPOSE_SUBMISSIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Adds the calling thread to those whose submissions are counted; returns its count, which is even.
+ * A forked child counts nothing. */
+uint64_t bfc_submitter_begin(void);
+
+/*
+ * Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.
+ * While the sum is the same, no work was submitted: all that was submitted before the first of two
+ * calls had ended its submission then.
+ */
+bool bfc_submissions_count(uint64_t *sum);
+
+/* From now on some submissions may be unseen, because of `what`: nothing is known of them any more.
+ * False: that was so before. */
+bool bfc_submissions_hide(const char *what);
+
+/*
+ * Once the process exits, frees ask the driver again, which answers each with an error when it has
+ * ended itself. To be called when the driver works: exit runs handlers in reverse order, so ours
+ * runs before the driver's.
+ */
+void bfc_submissions_stop_at_exit(void);
+
+/* Why submissions are not known, or NULL. */
+const char *bfc_submissions_hidden_by(void);
+
+#endif

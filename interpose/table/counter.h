@@ -1,0 +1,125 @@
+/*
+ * Submissions: the program's calls that give the device work which may use device memory.
+ *
+ * The hook of each such call is enclosed in bfc_submission_begin and bfc_submission_end. Where
+ * submissions are counted (BFC_GATE), they keep what the hooks of each launch need: the thread's
+ * count, and the stream that is compared. The rest is in interpose/features/gate, which the core
+ * reaches by the functions of struct bfc_counter. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_COUNTER_H
+#define BFC_INTERPOSE_COUNTER_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+struct bfc_arena;
+struct bfc_driver;
+
+/* The program's own wait for all work of a context, as it was when the wait began. */
+struct bfc_program_wait {
+    struct bfc_arena *arena; /* of that context, with a reference; NULL: it has none, or submissions
+                                are not counted */
+    struct bfc_moment {
+        uint64_t freed;       /* blocks that were ready at once when they were freed */
+        uint64_t trial;       /* the number of the last trial */
+        bool is_known;        /* whether no thread was inside a submission */
+        uint64_t submissions; /* the sum of submissions */
+    } moment;
+    uint64_t last; /* the last fence that was drawn before */
+};
+
+struct bfc_counter {
+    /* The thread's first submission; returns its count, which is even. */
+    uint64_t (*begin_thread)(void);
+    /* A submission to this stream is about to be made, and it is not the only stream. */
+    void (*meet_stream)(CUstream stream);
+    /* From now on some submissions may be unseen, because of `what`, which the log names. */
+    void (*hide)(const char *what);
+    /* There may be several streams, or others who use memory. bar: until as many calls of unbar. */
+    void (*leave)(void);
+    void (*bar)(void);
+    void (*unbar)(void);
+    /* The stream is about to be destroyed, and its handle may come to mean another. */
+    void (*stream_ending)(CUstream stream);
+    /* Enclose the driver's call that waits for all work of a context (NULL: the current one). */
+    struct bfc_program_wait (*wait_begin)(const struct bfc_driver *driver, CUcontext context);
+    void (*wait_end)(struct bfc_program_wait *wait, CUresult result);
+    /* After a wait for the stream's work that began when frees_so_far returned `frees`. */
+    uint64_t (*frees_so_far)(void);
+    void (*stream_waited)(CUstream stream, uint64_t frees);
+    /* Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.
+     * While the sum is the same, no work was submitted. */
+    bool (*count)(uint64_t *sum);
+    /* Frees a block of a context without peers, in mode lazy or ordered. */
+    CUresult (*free)(const struct bfc_driver *driver, struct bfc_arena *arena, CUdeviceptr pointer);
+    /* Fences of the arena with this sequence were found complete, up to this one. */
+    void (*fences_complete)(uint64_t sequence, uint64_t fence);
+};
+
+/* NULL: submissions are not counted in this process. The gate sets it before a program is given a
+ * hook. */
+extern const struct bfc_counter *bfc_counter HIDDEN;
+
+/* Makes a call of the counter (bar()), if there is one. */
+#define BFC_TELL_COUNTER(call)                                                                     \
+    do {                                                                                           \
+        if (UNLIKELY(bfc_counter))                                                                 \
+            bfc_counter->call;                                                                     \
+    } while (0)
+
+/* ---- the fast path ---- */
+
+/* How many submissions a thread has made, times two. Only the thread itself writes `count`. */
+struct bfc_submitter {
+    uint64_t count; /* atomic; odd: the thread is inside a submission; 0: it made none yet */
+    struct bfc_submitter *next;
+    bool leaves_at_exit;
+};
+extern __thread struct bfc_submitter bfc_submitter INITIAL_EXEC HIDDEN;
+
+/* The only stream, or one of the values below, which are no streams. */
+extern CUstream bfc_only_stream HIDDEN; /* atomic */
+#define BFC_STREAMS_MANY ((CUstream) ~(uintptr_t)0)
+#define BFC_STREAM_NONE_YET ((CUstream) ~(uintptr_t)1)
+#define BFC_STREAM_CHANGING ((CUstream) ~(uintptr_t)2)
+/* For work that may use several streams, or overlap with earlier work of its own. */
+#define BFC_STREAMS_UNKNOWN (~(uintptr_t)3)
+
+/* One name for each stream: a default stream has several. */
+static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
+    return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+/*
+ * Enclose a call that submits work to `stream`; `per_thread`: stream 0 is the thread's own default
+ * stream. bfc_submission_begin returns what bfc_submission_end takes. If the process's only stream
+ * is another one, the work of that one is ordered before this call first.
+ *
+ * The count rises before the stream is compared, and whoever changes the only stream reads the
+ * counts afterwards: of the two, one sees the other.
+ */
+static ALWAYS_INLINE uint64_t bfc_submission_begin(CUstream stream, bool per_thread) {
+    if (LIKELY(!bfc_counter))
+        return 0;
+    uint64_t before = bfc_submitter.count;
+    if (UNLIKELY(!before))
+        before = bfc_counter->begin_thread();
+    uint64_t after = before + 2;
+    bfc_exchange_seq_cst(&bfc_submitter.count, after | 1);
+    CUstream named = bfc_stream_of_handle(stream, per_thread);
+    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    if (UNLIKELY(only != named && only != BFC_STREAMS_MANY))
+        bfc_counter->meet_stream(named);
+    return after;
+}
+
+static ALWAYS_INLINE void bfc_submission_end(uint64_t after) {
+    if (UNLIKELY(after))
+        bfc_store_release(&bfc_submitter.count, after);
+}
+
+#endif
