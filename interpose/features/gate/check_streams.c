@@ -39,16 +39,6 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
-/* Where no stream was used yet, all earlier work is complete, and with it what the event was last
- * recorded for, if ever. */
-static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event) {
-    CUstream stream = bfc_load_seq_cst(&bfc_only_stream);
-    if (stream == BFC_STREAM_NONE_YET)
-        return CUDA_SUCCESS;
-    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING;
-    return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
-}
-
 /* The check counts only if nothing was submitted between the two events. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     uint64_t before, after;
@@ -57,7 +47,7 @@ static void begin_check(const struct bfc_driver *driver, const struct bfc_arena 
         return;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     check.is_under_way =
-        record_in_stream(driver, check.events->handle) == CUDA_SUCCESS &&
+        bfc_only_stream_record(driver, check.events->handle) == CUDA_SUCCESS &&
         driver->cuCtxRecordEvent(arena->context, check.events->next->handle) == CUDA_SUCCESS &&
         bfc_submissions_count(&after) && after == before;
     check.late_since = 0;

@@ -29,6 +29,15 @@ static __thread struct {
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
+/* The trial's proof is a fence that is drawn after its moment, and known to be recorded: a later
+ * one's number may pass without a record, if that fails. */
+static void try_one_stream(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_fence proof;
+    uint64_t trial = bfc_only_stream_try();
+    if (trial && bfc_reuse_record(driver, arena, &arena->context, 1, false, &proof) == CUDA_SUCCESS)
+        bfc_only_stream_await(trial, arena->sequence, proof);
+}
+
 CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr pointer) {
     uint64_t submissions;
@@ -52,8 +61,6 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
         last_fence.submissions = submissions;
         last_fence.fence = fence;
     }
-    uint64_t trial = bfc_only_stream_try();
-    if (trial)
-        bfc_only_stream_await(trial, arena->sequence, bfc_fences_last(arena->fences) + 1);
+    try_one_stream(driver, arena);
     return result;
 }

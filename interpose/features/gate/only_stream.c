@@ -198,20 +198,43 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+/* Each caller leaves the state of one stream, not only the first: its work must not be submitted
+ * before that is done. */
 void bfc_only_stream_hide(const char *what) {
-    if (bfc_process_is_forked() || !bfc_submissions_hide(what))
+    if (bfc_process_is_forked())
+        return;
+    bool is_first = bfc_submissions_hide(what);
+    bfc_only_stream_bar();
+    if (!is_first)
         return;
     struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
     snprintf(gate->why, sizeof gate->why, "%s", what);
     bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
-    bfc_only_stream_bar();
     bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
             what);
 }
 
+/* While the word changes, this may be the stream that is left. Its handle must not come to mean
+ * another stream until the change, which lets that handle pass, has ended. */
 void bfc_only_stream_destroyed(CUstream stream) {
-    if (stream == bfc_load_relaxed(&bfc_only_stream) || stream == bfc_load_relaxed(&partner))
+    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    if (only == stream || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
+}
+
+/* The lock keeps the stream from being destroyed meanwhile. It is not waited for, since the caller
+ * is inside the gate of captures, for which the lock's holder may wait. */
+CUresult bfc_only_stream_record(const struct bfc_driver *driver, CUevent event) {
+    if (pthread_mutex_trylock(&lock) != 0)
+        return CUDA_ERROR_NOT_READY;
+    CUstream only = read_word();
+    CUresult result = CUDA_SUCCESS;
+    if (only == BFC_STREAMS_MANY)
+        result = CUDA_ERROR_NOT_READY;
+    else if (only != BFC_STREAM_NONE_YET)
+        result = driver->cuEventRecord(event, only);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 /* ---- frees ---- */
@@ -285,9 +308,15 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
+/* A trial that is just beginning has its number before its moment, so the lock is awaited. */
 struct bfc_moment bfc_only_stream_moment(void) {
-    struct bfc_moment moment = {.trial = bfc_load_seq_cst(&trial),
-                                .freed = bfc_load_seq_cst(&freed)};
+    struct bfc_moment moment = {0};
+    if (bfc_process_is_forked())
+        return moment;
+    pthread_mutex_lock(&lock);
+    moment.trial = trial;
+    pthread_mutex_unlock(&lock);
+    moment.freed = bfc_load_seq_cst(&freed);
     moment.is_known = bfc_submissions_count(&moment.submissions);
     return moment;
 }
