@@ -393,7 +393,7 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 struct bfc_pool_room {
     uint64_t reserved;  /* bytes of regions and pages that are wholly free */
     uint64_t on_device; /* bytes that the device gains when these go; it counts in pages of 2 MiB */
-    uint64_t releasing; /* bytes of regions that are being given back */
+    uint64_t releasing; /* bytes of regions and pages that are being given back */
     uint64_t largest;   /* the largest request that a free block has room for */
 };
 

@@ -137,7 +137,7 @@ struct bfc_pool {
     int release_error;  /* the upstream's code for the last release */
     uint64_t step;    /* policies bfc and tf: the next region's size is computed from these bytes */
     bool step_raised; /* policy tf: `step` was raised for the region being asked for */
-    uint64_t releasing;       /* bytes of regions that are being given back */
+    uint64_t releasing;       /* bytes of regions and pages that are being given back */
     uint64_t overflow_wanted; /* bytes: the most that blocks outside planned regions took */
     bool gather_overflow;     /* the next region has overflow_wanted bytes */
     bool preallocated;

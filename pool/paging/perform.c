@@ -212,11 +212,15 @@ uint64_t perform_release(struct bfc_pool *pool) {
     struct outcome o = {.planned = paging->on_hand.count};
     if (!o.planned || !victims_take(pool))
         return 0;
+    /* Other threads that lack memory then wait for it (bfc_pool_await_releases). */
+    uint64_t planned = bytes_of(paging->on_hand.all, 0, o.planned);
+    paging->moving -= planned;
+    pool->releasing += planned;
     pool_leave(pool);
     o.unmapped = unmap_runs(pool, o.planned);
     release_from(pool, 0, &o);
     pool_enter(pool);
-    paging->moving -= bytes_of(paging->on_hand.all, 0, o.planned);
+    pool->releasing -= planned;
     uint64_t released = bytes_of(paging->on_hand.all, 0, o.unmapped);
     pool->stats->release_calls += o.unmapped;
     paging->released += released;

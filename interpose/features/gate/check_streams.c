@@ -39,20 +39,38 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
+/* Where no stream was used yet, all earlier work is complete, and with it what the event was last
+ * recorded for, if ever. */
+static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event, CUstream stream) {
+    if (stream == BFC_STREAM_NONE_YET)
+        return CUDA_SUCCESS;
+    bool is_stream = stream != BFC_STREAMS_MANY && stream != BFC_STREAM_CHANGING;
+    return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
+}
+
 /* The check counts only if nothing was submitted between the two events. */
-static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+static void record_both(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                        CUstream stream) {
     uint64_t before, after;
-    if (!driver->cuEventRecord || !have_events(driver, arena) || !bfc_submissions_count(&before) ||
-        !bfc_gate_enter())
+    if (!bfc_submissions_count(&before) || !bfc_gate_enter())
         return;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     check.is_under_way =
-        bfc_only_stream_record(driver, check.events->handle) == CUDA_SUCCESS &&
+        record_in_stream(driver, check.events->handle, stream) == CUDA_SUCCESS &&
         driver->cuCtxRecordEvent(arena->context, check.events->next->handle) == CUDA_SUCCESS &&
         bfc_submissions_count(&after) && after == before;
     check.late_since = 0;
     bfc_capture_restore(driver, mode);
     bfc_gate_leave();
+}
+
+/* While the only stream is held, it is not destroyed. It is held before the gate is entered, as
+ * where the streams change. */
+static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    if (!driver->cuEventRecord || !have_events(driver, arena))
+        return;
+    record_both(driver, arena, bfc_only_stream_hold());
+    bfc_only_stream_release();
 }
 
 static void end_check(void) {

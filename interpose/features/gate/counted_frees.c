@@ -29,9 +29,9 @@ static __thread struct {
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
-/* The trial's proof is a fence that is drawn after its moment, and known to be recorded: a later
- * one's number may pass without a record, if that fails. */
-static void try_one_stream(const struct bfc_driver *driver, struct bfc_arena *arena) {
+/* Begins a trial, if one is due, with a fence of its own as its proof: one that was not recorded
+ * yet could be void, and then counts as complete. */
+static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();
     if (trial && bfc_reuse_record(driver, arena, &arena->context, 1, false, &proof) == CUDA_SUCCESS)
@@ -61,6 +61,6 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
         last_fence.submissions = submissions;
         last_fence.fence = fence;
     }
-    try_one_stream(driver, arena);
+    try_streams(driver, arena);
     return result;
 }

@@ -198,8 +198,7 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
-/* Each caller leaves the state of one stream, not only the first: its work must not be submitted
- * before that is done. */
+/* The bar is there when this returns, also to the second of two threads that come at once. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
         return;
@@ -214,27 +213,21 @@ void bfc_only_stream_hide(const char *what) {
             what);
 }
 
-/* While the word changes, this may be the stream that is left. Its handle must not come to mean
- * another stream until the change, which lets that handle pass, has ended. */
+/* While the word changes, the stream may be the one that is being left: then the end of the change
+ * is waited for, so that no new stream of this handle passes for it. */
 void bfc_only_stream_destroyed(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    if (only == stream || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
+    if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
 }
 
-/* The lock keeps the stream from being destroyed meanwhile. It is not waited for, since the caller
- * is inside the gate of captures, for which the lock's holder may wait. */
-CUresult bfc_only_stream_record(const struct bfc_driver *driver, CUevent event) {
-    if (pthread_mutex_trylock(&lock) != 0)
-        return CUDA_ERROR_NOT_READY;
-    CUstream only = read_word();
-    CUresult result = CUDA_SUCCESS;
-    if (only == BFC_STREAMS_MANY)
-        result = CUDA_ERROR_NOT_READY;
-    else if (only != BFC_STREAM_NONE_YET)
-        result = driver->cuEventRecord(event, only);
+CUstream bfc_only_stream_hold(void) {
+    pthread_mutex_lock(&lock);
+    return read_word();
+}
+
+void bfc_only_stream_release(void) {
     pthread_mutex_unlock(&lock);
-    return result;
 }
 
 /* ---- frees ---- */
@@ -308,7 +301,9 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
-/* A trial that is just beginning has its number before its moment, so the lock is awaited. */
+/* The lock keeps a trial from beginning between its number and its count of submissions: a wait
+ * whose moment lay between the two would prove the trial, though a submission that the count finds
+ * ended may have come after the wait began. */
 struct bfc_moment bfc_only_stream_moment(void) {
     struct bfc_moment moment = {0};
     if (bfc_process_is_forked())

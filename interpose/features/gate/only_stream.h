@@ -44,9 +44,11 @@ void bfc_only_stream_hide(const char *what);
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);
 
-/* Records the event in the only stream; where none was used yet, all earlier work is complete, and
- * nothing is recorded. CUDA_ERROR_NOT_READY: there are many, or the stream is about to change. */
-CUresult bfc_only_stream_record(const struct bfc_driver *driver, CUevent event);
+/* Until bfc_only_stream_release nothing changes, and the only stream is not destroyed. hold returns
+ * the only stream, or what it is instead. Not reentrant; no function of this header may be called
+ * in between. */
+CUstream bfc_only_stream_hold(void);
+void bfc_only_stream_release(void);
 
 /*
  * A trial begins with a moment at which no thread is inside a submission, and counts the streams
@@ -54,8 +56,8 @@ CUresult bfc_only_stream_record(const struct bfc_driver *driver, CUevent event);
  * stream is used.
  *
  * bfc_only_stream_try begins one if it may, seldom enough that vain ones cost little, and returns
- * its number, or 0. The caller then records a fence of the arena with this `sequence`, and names it
- * by bfc_only_stream_await: once it is complete, so is the work from before.
+ * its number, or 0. The caller then names a fence that was recorded later, of the arena with this
+ * `sequence`, by bfc_only_stream_await: once it is complete, so is the work from before.
  * bfc_only_stream_completed tells of complete fences, bfc_only_stream_waited of a wait for all work
  * that the process had submitted before the moment.
  */
