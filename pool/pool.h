@@ -282,12 +282,9 @@ struct bfc_glimpse {
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
-/*
- * To be called in place of the wait for the device before a free, if bfc_pool_glimpse found that
- * the pool has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how
- * many bytes went; 0: none, or the upstream told of an error, so that its release may not have
- * waited for the device.
- */
+/* To be called after the wait for the device before a free, if bfc_pool_glimpse found that the pool
+ * has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how many
+ * bytes went. */
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {

@@ -39,10 +39,14 @@ static void add_green(const struct bfc_driver *driver, CUdevice device) {
         bfc_reuse_context_made(driver, primary);
 }
 
+/* While a context that was made from a green one is current, the default stream is the green one's.
+ * So from now on one handle means several streams. */
 static CUresult note_green_context(const struct bfc_driver *driver, const CUcontext *context,
                                    CUresult result) {
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        BFC_TELL_COUNTER(bar());
         bfc_green_made(driver, *context);
+    }
     return result;
 }
 

@@ -85,14 +85,15 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
                       : synchronize_context(driver, arena, arena->context);
 }
 
-/* Waits as wait_for_work does; but if the pool has a surplus, the wait is the driver's free of an
- * idle region. Host memory is left alone, since its free is not documented to wait. */
+/* Waits as wait_for_work does, and then gives back what the pool has too much. Not before: while
+ * the driver's free of a region waits for work, no other thread can have the region's memory. Host
+ * memory is left alone, since its free is not documented to wait. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
-    if (bfc_arena_is_host(arena) || !bfc_pool_release_surplus(arena->pool))
-        return wait_for_work(driver, arena, is_current);
-    bfc_events_count_wait(&arena->stats);
-    return CUDA_SUCCESS;
+    CUresult result = wait_for_work(driver, arena, is_current);
+    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena))
+        bfc_pool_release_surplus(arena->pool);
+    return result;
 }
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,

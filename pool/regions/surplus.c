@@ -6,9 +6,8 @@
  * this, training of GPT-2's size on an H100 reserved 1.93 times as much as was ever in use.
  *
  * So while more is reserved than the most that was in use and a tenth, an idle region goes back at
- * a free that has to wait for the device anyway: the driver's free of the region waits as well, and
- * takes the place of that wait. An allocation would be the wrong moment, since natively it waits
- * for nothing.
+ * a free that has waited for the device: the driver's free of the region waits as well. An
+ * allocation would be the wrong moment, since natively it waits for nothing.
  */
 #include "base/atomic.h"
 #include "pool/policy/policy.h"
@@ -25,16 +24,14 @@ static bool may_release(const struct bfc_pool *pool) {
 
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     uint64_t released = 0;
-    int error = 0;
     if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
         return 0;
     pool_enter(pool);
     policy_note_surplus(pool);
     if (may_release(pool) && (released = regions_release(pool, 1))) {
-        error = pool->release_error;
         pool->surplus_releases++;
         policy_note_surplus(pool);
     }
     pool_leave(pool);
-    return error ? 0 : released;
+    return released;
 }

@@ -6,6 +6,8 @@
 #include "sim/device/context.h"
 #include "sim/device/contexts.h"
 #include "sim/device/thread.h"
+#include "sim/order/green.h"
+#include "sim/order/greens.h"
 #include "sim/order/queue.h"
 #include "sim/order/stream.h"
 
@@ -63,6 +65,12 @@ static struct CUstream_st *default_stream(bool per_thread, CUresult *result) {
     if (context == NULL) {
         *result = CUDA_ERROR_INVALID_CONTEXT;
         return NULL;
+    }
+    const struct CUgreenCtx_st *green = sim_green_current();
+    struct CUstream_st *own = green != NULL && !per_thread ? green->view.legacy : NULL;
+    if (sim_handle_is(own, SIM_STREAM)) {
+        *result = CUDA_SUCCESS;
+        return own;
     }
     struct CUstream_st *stream = per_thread ? thread_stream(context) : context->legacy;
     *result = stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,7 +2,8 @@
 //
 // A green context converted to a CUcontext is a second handle of the primary one: memory, modules
 // and errors are the primary's; streams made while it is current, and events recorded by it, are
-// the green one's. How processors are parted has no effect here.
+// the green one's, and so is the default stream, which waits for no other. How processors are
+// parted has no effect here.
 #include "sim/order/green.h"
 #include "sim/base/handle.h"
 #include "sim/base/ids.h"
@@ -14,6 +15,7 @@
 #include "sim/order/mark.h"
 #include "sim/order/meant.h"
 #include "sim/order/queue.h"
+#include "sim/order/stream.h"
 #include "sim/order/wait.h"
 
 #include <stdlib.h>
@@ -100,6 +102,15 @@ SIM_CALL(cuDevResourceGenerateDesc, SIM_READY,
 
 // ---- life ----
 
+static struct CUstream_st *new_stream(struct CUgreenCtx_st *green) {
+    struct CUstream_st *stream =
+        sim_stream_new(green->view.parent, SIM_STREAM_CREATED, CU_STREAM_NON_BLOCKING, 0);
+    if (stream != NULL) {
+        stream->green = green;
+    }
+    return stream;
+}
+
 static CUresult create(CUgreenCtx *out, CUdevResourceDesc description, CUdevice ordinal,
                        unsigned flags) {
     struct sim_device *device = sim_device_of(ordinal);
@@ -125,6 +136,7 @@ static CUresult create(CUgreenCtx *out, CUdevResourceDesc description, CUdevice 
                                     .version = device->primary.version,
                                     .id = sim_next_context_id(),
                                     .parent = &device->primary};
+    green->view.legacy = new_stream(green);
     sim_context_enlist(&green->view);
     *out = green;
     return CUDA_SUCCESS;
@@ -138,6 +150,9 @@ static CUresult destroy(CUgreenCtx green) {
     sim_green_marks(green, &marks);
     sim_wait(&marks);
     green->view.alive = false;
+    if (sim_handle_is(green->view.legacy, SIM_STREAM)) {
+        sim_stream_close(green->view.legacy);
+    }
     sim_handle_remove(green);
     sim_marks_drop(&green->barrier);
     sim_context_give_back(green->view.device);
@@ -181,11 +196,10 @@ static CUresult create_stream(CUstream *out, CUgreenCtx green, unsigned flags) {
     if (out == NULL || flags != CU_STREAM_NON_BLOCKING) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct CUstream_st *stream = sim_stream_new(green->view.parent, SIM_STREAM_CREATED, flags, 0);
+    struct CUstream_st *stream = new_stream(green);
     if (stream == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    stream->green = green;
     *out = stream;
     return CUDA_SUCCESS;
 }

@@ -95,6 +95,18 @@ static CUcontext make_context(void) {
     return context;
 }
 
+static CUcontext from_green(CUgreenCtx green) {
+    CUresult (*by_name)(CUcontext *, CUgreenCtx);
+    CUcontext context;
+    if (road == LINK) {
+        MUST(DRIVER(cuCtxFromGreenCtx)(&context, green));
+        return context;
+    }
+    *(void **)&by_name = entry("cuCtxFromGreenCtx", "cuCtxFromGreenCtx", 13000, 0);
+    MUST(by_name(&context, green));
+    return context;
+}
+
 static void enable_peer(CUcontext owner) {
     CUresult (*by_name)(CUcontext, unsigned);
     if (road == LINK) {
@@ -210,6 +222,22 @@ static void by_export(void *block) {
     await(&importer);
 }
 
+/* The default stream of a green context is a stream of its own. */
+static void by_green(void *block) {
+    CUgreenCtx green;
+    CUcontext own;
+    CUdevResource all;
+    CUdevResourceDesc part;
+    MUST(DRIVER(cuDeviceGetDevResource)(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    MUST(DRIVER(cuDevResourceGenerateDesc)(&part, &all, 1));
+    MUST(DRIVER(cuGreenCtxCreate)(&green, part, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    own = from_green(green);
+    MUST(DRIVER(cuCtxSetCurrent)(own));
+    set(block, NULL);
+    MUST(DRIVER(cuCtxSynchronize)());
+    MUST(DRIVER(cuCtxSetCurrent)(first));
+}
+
 /* A call that is newer than the library's tables is only looked up. By link: newer.c. */
 static void by_unknown_call(void *block) {
     if (road != LINK &&
@@ -285,9 +313,10 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*use_otherwise)(void *);
-    } ways[] = {{"stream", by_stream},   {"own", by_own_stream}, {"thread", by_thread},
-                {"context", by_context}, {"peer", by_peer},      {"export", by_export},
-                {"graph", by_graph},     {"owns", by_thread},    {"unknown", by_unknown_call}};
+    } ways[] = {{"stream", by_stream},       {"own", by_own_stream}, {"thread", by_thread},
+                {"context", by_context},     {"peer", by_peer},      {"export", by_export},
+                {"graph", by_graph},         {"green", by_green},    {"owns", by_thread},
+                {"unknown", by_unknown_call}};
     if (count != 3)
         fail("usage: appears WAY ROAD");
     while (road < ROADS && strcmp(arguments[2], road_names[road]) != 0)
@@ -299,7 +328,9 @@ int main(int count, char **arguments) {
     }
     use_device(0);
     MUST(DRIVER(cuCtxGetCurrent)(&first));
-    only = strcmp(arguments[1], "owns") == 0 ? CU_STREAM_PER_THREAD : new_stream();
+    only = strcmp(arguments[1], "owns") == 0    ? CU_STREAM_PER_THREAD
+           : strcmp(arguments[1], "green") == 0 ? NULL
+                                                : new_stream();
     if (strcmp(arguments[1], "early") == 0)
         look_early();
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 LIBRARY = PROGRAM = ""
-WAYS = ("stream", "own", "thread", "context", "peer", "export", "graph")
+WAYS = ("stream", "own", "thread", "context", "peer", "export", "graph", "green")
 ROADS = ("link", "dlsym", "old", "new")
 UNKNOWN = [("unknown", road) for road in ROADS[1:]]
 
