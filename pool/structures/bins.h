@@ -5,9 +5,9 @@
  * 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
  * doubly linked list; an inserted block becomes the first if its address is lower than the first's,
  * and otherwise the second. This rough order, and comparing the first blocks of some bins, packs
- * nearly as well as a full order (1.054 times the live bytes against 1.055, random sizes) and costs no search. Each bin
- * stores the address of its first block, so that a comparison does not read the block's record. All
- * operations are O(1).
+ * nearly as well as a full order (1.054 times the live bytes against 1.055, random sizes) and costs
+ * no search. Each bin stores the address of its first block, so that a comparison does not read the
+ * block's record. All operations are O(1).
  *
  * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
  * lists; then bins_next and bins_pick must not be called.

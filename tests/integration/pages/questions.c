@@ -12,7 +12,8 @@ static const struct question {
     const char *name;
     CUpointer_attribute attribute;
     size_t size;    /* of the answer, in bytes */
-    bool is_place;  /* an address, to be told from the block's start */
+    bool is_place;  /* an address, to be told from the block's start, or the mapping's from its page
+                     */
     bool is_secret; /* a number that differs from run to run */
 } questions[] = {
 #define ASK(name, ...)                                                                             \
@@ -40,12 +41,18 @@ static const struct question {
 };
 enum { QUESTIONS = sizeof questions / sizeof questions[0] };
 
+static CUdeviceptr place_of(const struct question *question, CUdeviceptr start) {
+    return question->attribute == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
+               ? start / (2 * MIB) * (2 * MIB)
+               : start;
+}
+
 static void tell_answer(const struct question *question, uint64_t answer, CUdeviceptr start) {
     if (question->is_secret)
         printf("  %s: %s\n", question->name, answer ? "some" : "none");
     else
         printf("  %s: %llu\n", question->name,
-               (unsigned long long)(answer - (question->is_place ? start : 0)));
+               (unsigned long long)(answer - (question->is_place ? place_of(question, start) : 0)));
 }
 
 static void ask_one_by_one(CUdeviceptr pointer, CUdeviceptr start) {
@@ -72,7 +79,9 @@ static void ask_at_once(CUdeviceptr pointer, CUdeviceptr start) {
     for (int i = 0; i < QUESTIONS; i++) {
         answer = 0;
         memcpy(&answer, data[i], questions[i].size);
-        tell_answer(&questions[i], questions[i].is_place && !answer ? start : answer, start);
+        if (questions[i].is_place && !answer)
+            answer = place_of(&questions[i], start);
+        tell_answer(&questions[i], answer, start);
     }
 }
 

@@ -149,7 +149,7 @@ static void attributes(void) {
     CHECK(spilled.ordinal == device.ordinal && !spilled.managed && spilled.mapped == device.mapped);
     CHECK(spilled.host_pointer == NULL && spilled.device_pointer == address(block) + 5);
     CHECK(spilled.range_start == address(block) && spilled.range_size == block_bytes);
-    CHECK(spilled.mapping_base == address(block) && spilled.mapping_size == block_bytes);
+    CHECK(spilled.mapping_base <= address(block) && spilled.mapping_size >= block_bytes);
     CHECK(spilled.id != device.id && spilled.id == id_of(block));
     CHECK(device.ipc && !spilled.ipc);
     MUST(DRIVER(cuMemGetAddressRange)(&start, &size, address(block) + block_bytes - 1));
