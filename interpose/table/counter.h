@@ -29,7 +29,7 @@ struct bfc_program_wait {
         bool is_known;        /* whether no thread was inside a submission */
         uint64_t submissions; /* the sum of submissions */
     } moment;
-    uint64_t last; /* the last fence that was drawn before */
+    uint64_t last; /* the last fence that was drawn before the wait began */
 };
 
 struct bfc_counter {
@@ -48,7 +48,8 @@ struct bfc_counter {
     /* Enclose the driver's call that waits for all work of a context (NULL: the current one). */
     struct bfc_program_wait (*wait_begin)(const struct bfc_driver *driver, CUcontext context);
     void (*wait_end)(struct bfc_program_wait *wait, CUresult result);
-    /* After a wait for the stream's work that began when frees_so_far returned `frees`. */
+    /* stream_waited tells that the stream's work was waited for; `frees` is what frees_so_far
+     * returned just before that wait began. */
     uint64_t (*frees_so_far)(void);
     void (*stream_waited)(CUstream stream, uint64_t frees);
     /* Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.
@@ -86,7 +87,7 @@ extern CUstream bfc_only_stream HIDDEN; /* atomic */
 #define BFC_STREAMS_MANY ((CUstream) ~(uintptr_t)0)
 #define BFC_STREAM_NONE_YET ((CUstream) ~(uintptr_t)1)
 #define BFC_STREAM_CHANGING ((CUstream) ~(uintptr_t)2)
-/* For work that may use several streams, or overlap with earlier work of its own. */
+/* Stands for the stream of work that may use several streams, or overlap with earlier work. */
 #define BFC_STREAMS_UNKNOWN (~(uintptr_t)3)
 
 /* One name for each stream: a default stream has several. */

@@ -281,7 +281,7 @@ size_t event_order_round(struct event_order *order, bool last) {
     return count;
 }
 
-/* ---- what the list says later ---- */
+/* ---- corrections by a later list of the blocks ---- */
 
 static void mark_waiting(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++) {

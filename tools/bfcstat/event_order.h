@@ -29,7 +29,7 @@ struct event_place {
 struct waiting_event {
     struct bfc_event event;
     struct event_place *place; /* NULL: the event concerns no block, or there was no memory */
-    double begun, guess;       /* guessed times of its batch's begin and of the event, in batches */
+    double begun, guess; /* when its batch began and when it came, guessed; counted in batches */
     bool old, out; /* `old`: the event has waited for a round; `out`: it has come into order */
 };
 

@@ -29,7 +29,8 @@ static uint64_t freed;   /* atomic: frees whose block was ready at once */
 static uint64_t ordered; /* atomic: how many of them need no more order, at least */
 static unsigned bars;    /* reasons for which no trial may begin */
 
-/* Trials are numbered. While the last one has not succeeded, no block is ready at once. */
+/* The numbers of the last trial of the state of one stream, and of the last that succeeded. While
+ * they differ, no block is ready at once when it is freed. */
 static uint64_t trial, succeeded; /* atomic */
 static struct {
     uint64_t arena;
@@ -78,7 +79,9 @@ static void note_ordered(uint64_t frees) {
         ;
 }
 
-/* Called under the lock, with the word at CHANGING: no further free counts itself. */
+/* Orders the later work of every context behind its work so far, for the frees that needed no
+ * fence. Called under the lock while bfc_only_stream is CHANGING, so that no such free is added
+ * meanwhile. */
 static void order_all(void) {
     struct bfc_arena *arena = NULL;
     uint64_t frees = bfc_load_seq_cst(&freed);

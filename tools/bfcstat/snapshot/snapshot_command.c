@@ -99,7 +99,7 @@ static bool collect_moment(struct target *target, double seconds, struct calls *
     return good;
 }
 
-/* ---- what is said ---- */
+/* ---- messages about what the snapshot lacks ---- */
 
 static void tell_unless_0(uint64_t count, const char *what) {
     char figure[TEXT_FIGURE];
