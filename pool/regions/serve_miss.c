@@ -87,7 +87,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     if (!taken && apart_end(pool))
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
-        taken = take_settled(pool, request) || climb_all(pool, request, released, &status);
+        taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
+                take_unruled(pool, request); /* what has become ready by the waits */
     taken = taken || apart_take(pool, request);
     stats->misses += taken;
     stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);

@@ -61,6 +61,15 @@ static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t gran
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
 }
 
+/* May the policy cut a request of this size from the blocks that are joined for it, from `first`
+ * on? */
+static bool policy_fits_run(const struct bfc_pool *pool, block_index first, uint64_t granules) {
+    uint64_t run = 0, needed = granules + block_lead(pool, first, granules);
+    for (block_index b = first; run < needed; b = pool->blocks[b].next)
+        run += block_granules(&pool->blocks[b]);
+    return policy_fits(pool, granules << BFC_GRANULE_BITS, run << BFC_GRANULE_BITS);
+}
+
 block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                       bfc_fence *fence) {
     block_index found = 0;
@@ -73,9 +82,13 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
          * would change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
-        if (run_at(pool, start, granules, best - 1)) {
-            best = lowest_fence(pool, start, granules, best - 1);
-            found = run_at(pool, start, granules, best);
+        if (!run_at(pool, start, granules, best - 1))
+            continue;
+        bfc_fence lowest = lowest_fence(pool, start, granules, best - 1);
+        block_index first = run_at(pool, start, granules, lowest);
+        if (policy_fits_run(pool, first, granules)) {
+            best = lowest;
+            found = first;
         }
     }
     *fence = best;
