@@ -21,7 +21,9 @@ static void end_thread(void *argument) {
     struct sim_thread *thread = argument;
     sim_lock_take();
     for (size_t i = 0; i < thread->stream_count; i++) {
-        sim_stream_close(thread->streams[i]);
+        if (!thread->streams[i]->closing) { // its context may have ended before
+            sim_stream_close(thread->streams[i]);
+        }
         sim_stream_release(thread->streams[i]);
     }
     sim_lock_give();
