@@ -19,7 +19,8 @@ struct keyed {
  */
 bool sort_keyed(struct keyed *list, size_t n);
 
-/* A key that sorts as the number does, for any double but a NaN. */
+/* Returns a key for a number, so that keys are in the order of their numbers. The number must
+ * not be a NaN. */
 uint64_t sort_key_of(double value);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "planner/problem/packing_arena.h"
 
-struct fill; /* a workspace */
+struct fill; /* the memory that the function works in */
 
 struct fill *fill_create(const struct arena *arena);
 void fill_destroy(struct fill *fill);

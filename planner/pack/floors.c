@@ -73,9 +73,8 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/*
- * Whether any floor of the section may rise. None does if all its boxes fit above the highest one.
- */
+/* Whether any floor of the section may rise. No floor rises if all boxes of the section fit
+ * above the highest floor. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -101,7 +100,7 @@ static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job)
     return floor;
 }
 
-/* Returns false when a box would have to lie above the capacity. */
+/* Raises the floors of the section's boxes. False: a box would have to lie above the capacity. */
 static bool tighten_section(struct floors *s, uint32_t section, bool *rose) {
     s->changed[section] = false;
     const uint32_t count = may_rise(s, section) ? gather_jobs(s, section) : 0;

@@ -20,7 +20,7 @@ struct floors {
     uint32_t *list_at; /* by section, and the end: where its boxes begin in `list` */
     bool *changed;     /* by section: floors have risen since floors_raise examined it */
     struct job *jobs;  /* unplaced boxes of the section that is examined, by falling top */
-    int32_t capacity;  /* units */
+    int32_t capacity;  /* the capacity in units */
 };
 
 /* False: no host memory; floors_free must be called all the same. */

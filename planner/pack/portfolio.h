@@ -20,7 +20,8 @@ struct portfolio {
     /* The next job of the first round: this order for this part of this arena, or for the arena's
      * hole filling if `part` is the number of parts. */
     uint32_t order, arena, part;
-    uint32_t rotation; /* its remainder is the arena that is improved next */
+    /* its remainder by the number of arenas is the arena that is improved next */
+    uint32_t rotation;
 };
 
 /* False: no host memory; portfolio_conclude must be called all the same. */

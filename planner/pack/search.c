@@ -593,7 +593,8 @@ static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool
     bool solved = false; /* the result of the frame that was just left */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
-        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop) /* only a hint */))
+        /* a late stop does no harm */
+        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop)))
             return SEARCH_STOPPED;
         if (!solved && !next_candidate(s, f, &nodes)) {
             if (s->no_memory)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define REACH 16                /* how far string and loop may shift against each other */
+#define REACH 16 /* the most tokens by which string and loop may shift against each other */
 #define BAND (2 * REACH + 1)    /* number of shifts */
 #define ROWS 64                 /* tokens that are aligned at once */
 #define KEPT 48                 /* of the ROWS aligned tokens, how many keep their places */
@@ -11,9 +11,9 @@
 #define SAME 2
 #define OTHER (-1)
 
-enum move { BOTH, STRING, LOOP }; /* which of the two advances by one token */
+enum move { BOTH, STRING, LOOP }; /* which of string and loop advances by one token */
 
-/* A stretch of the string, and of the loop from `place` on. */
+/* A stretch of the string's tokens that is aligned with the loop's tokens from `place` on. */
 struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
@@ -135,9 +135,9 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* Counts for one of the loop's tokens. */
+/* What a pass over the string counts for one of the loop's tokens. */
 struct tally {
-    uint32_t hits;      /* how often the token came */
+    uint32_t hits;      /* how often the string has the token at its place in the loop */
     uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
     uint32_t followed;  /* how often the candidate came next */
     uint64_t candidate; /* a token that came next where the loop has another one */
