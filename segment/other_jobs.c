@@ -11,7 +11,7 @@
 #include "segment/queue.h"
 #include "segment/segment_file.h"
 
-/* ---- those of this user and pid namespace ---- */
+/* ---- jobs of this user and pid namespace ---- */
 
 struct visit {
     uint64_t pid_namespace;
@@ -72,7 +72,7 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
                             (section) * (uint64_t)sizeof(struct bfc_segment_pool) +                \
                             offsetof(struct bfc_segment_pool, member))
 
-/* Adds up the job's pools on the device; false: it has none there. */
+/* Adds up the figures of the job's pools on the device; false: the job has no pool there. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
     uint64_t state, memory;
@@ -140,8 +140,8 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
 
 /* ---- who waits, for whichever device's memory ---- */
 
-/* Index of the section's device in process->holding, where it is entered if need be.
- * BFC_DEVICES_MOST: there is no room, or no such section. */
+/* Returns the index of the section's device in process->holding, and adds the device if it is
+ * not there yet. BFC_DEVICES_MOST: there is no room for it, or no such section. */
 static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
     struct bfc_holding holding = {.in_use = 0};
     uint32_t i = 0;

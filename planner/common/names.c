@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the 64-bit FNV-1a hash of the name. */
+/* Returns a hash of the name: the 64-bit FNV-1a hash, with its high bits mixed into the low
+ * ones. */
 static uint64_t hash_name(struct name name) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < name.length; i++)

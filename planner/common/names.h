@@ -31,8 +31,8 @@ void names_free(struct names *names);
 /* Returns the number of a name; NAMES_NONE: the name is not in the table. */
 uint32_t names_find(const struct names *names, struct name name);
 
-/* Returns the number of a name, and adds a name that is not in the table, which sets *fresh.
- * NAMES_NONE: the host has no memory. */
+/* Returns the number of a name, and adds the name if it is not in the table; *fresh says whether
+ * it was added. NAMES_NONE: the host has no memory. */
 uint32_t names_add(struct names *names, struct name name, bool *fresh);
 
 #endif

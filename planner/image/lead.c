@@ -7,7 +7,7 @@
 
 struct extension {
     const struct bfc_plan_header *plan;
-    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is extended */
+    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is to be extended */
     struct bfc_plan_header header;         /* header of the extended plan */
     unsigned char *bytes;
     uint32_t lead;

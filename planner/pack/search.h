@@ -19,7 +19,7 @@
 
 #define SEARCH_MOST_BOXES 3000
 
-struct search; /* a workspace */
+struct search; /* the working memory of one thread */
 
 enum search_result {
     SEARCH_FOUND,     /* offsets are set */

@@ -46,7 +46,7 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
         voting->votes[i] += voting->votes[i - 1];
 }
 
-/* How far the votes for one distance scatter: the square root of the distance. */
+/* Returns how far the votes for one distance scatter: about the square root of the distance. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -79,7 +79,7 @@ static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
     return best;
 }
 
-/* How many of the first stretches come again at this distance. */
+/* Returns how many of the first stretches come again at this distance. */
 static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     uint32_t again = 0;
     for (uint32_t at = 0; at < FIRST && at + lag < voting->n; at++)

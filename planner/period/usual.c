@@ -54,17 +54,15 @@ static bool frees_all(const struct search *search) {
     for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
         if (alignment->places[i] != ALIGN_NOWHERE &&
             alignment->places[i] >= passes * search->loop.count) {
-            const uint32_t last = search->n - 1 - i; /* allocation of this pass */
+            const uint32_t last = search->n - 1 - i; /* index of the last allocation of this pass */
             ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
         }
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/*
- * The share of tokens that match if the stream is aligned with its last `lag` tokens, over about
- * `reach` tokens; tokens that either side skips count as different. 0: the repetitions do not free
- * what they allocate, so they are only a part of a loop.
- */
+/* Returns the share of tokens that match if the stream is aligned with repetitions of its last
+ * `lag` tokens, over about `reach` tokens. Tokens that either side skips count as different. 0:
+ * the repetitions do not free what they allocate, so they are only a part of a loop. */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);

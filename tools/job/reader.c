@@ -163,7 +163,8 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* the map and the events are not copied */
+    bool figures; /* whether only the figures are read, so that the map and the events are not
+                     copied */
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,

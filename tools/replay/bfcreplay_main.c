@@ -316,8 +316,8 @@ static bool is_taken_over(const struct arguments *a, const struct input *input,
            !(wants_log(a) && strcmp(option->name, "BFC_BACKING") == 0);
 }
 
-/* Takes over the recorded settings of the lines NAME=value, which it cuts up. Those that a newer
- * library recorded and this one does not know are passed over. */
+/* Takes over the recorded settings from the lines NAME=value, and cuts the lines up. Settings
+ * that this library does not know, because a newer one recorded them, are ignored. */
 static void take_recorded(const struct arguments *a, const struct input *input,
                           struct bfc_options *options) {
     char *rest, *lines = input->settings;
@@ -330,7 +330,8 @@ static void take_recorded(const struct arguments *a, const struct input *input,
         if (option && is_taken_over(a, input, option))
             bfc_option_set(options, option, value);
     }
-    options->given = 0; /* so that BFC_MODE of the command line still chooses */
+    /* what BFC_MODE chose is left out, so that BFC_MODE of the command line still chooses */
+    options->given = 0;
 }
 
 static void tell_start(const struct settings *settings, const struct input *input,
@@ -347,7 +348,8 @@ static void tell_start(const struct settings *settings, const struct input *inpu
                 trace, *text ? text : "the defaults", size);
 }
 
-/* Returns the recorded settings, over which those of the command line count. */
+/* Returns the recorded settings, except that a setting of the command line replaces the recorded
+ * one. */
 static struct settings start_as_recorded(const struct arguments *a, const struct input *input,
                                          const char *trace) {
     struct settings settings = a->settings;

@@ -16,7 +16,7 @@ static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
                                              "#e15759", "#76b7b2", "#b07aa1"};
 
 struct box {
-    uint32_t from, to; /* calls */
+    uint32_t from, to; /* numbers of the calls at which the box begins and ends */
     uint32_t region;
     uint64_t address, bytes;
     bool is_region;

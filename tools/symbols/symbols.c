@@ -18,7 +18,7 @@ struct function {
 };
 
 struct symbols {
-    const char *file; /* mapped */
+    const char *file; /* the file's bytes, which are mapped */
     size_t size;
     struct function *functions;
     size_t count;

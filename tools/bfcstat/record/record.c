@@ -52,7 +52,7 @@ struct recording {
     uint64_t created_ns;          /* begin of the job's clock */
     bool events;                  /* all allocations and frees are written */
     unsigned long samples;
-    int failure; /* errno of a write that failed */
+    int failure; /* errno of a write that failed; 0: no write has failed */
 };
 
 static void on_signal(int number) {

@@ -17,7 +17,7 @@
 
 struct family {
     const char *name, *type, *help;
-    size_t offset; /* of the figure in struct bfc_segment_pool, or struct bfc_rung_counts */
+    size_t offset; /* offset of the figure in struct bfc_segment_pool or struct bfc_rung_counts */
     double scale;  /* factor that converts to the base unit */
 };
 

@@ -42,7 +42,7 @@ struct tally {
 /* A segment that could not be read. */
 struct refusal {
     char line[512];     /* the segment's name, colon, reason */
-    bool of_permission; /* it is another user's */
+    bool of_permission; /* whether the segment is another user's */
 };
 
 /* The result of reading all segments of a directory once. */
@@ -52,7 +52,8 @@ struct findings {
     struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
     struct gpu *gpus;                /* the machine's devices; NULL: not looked for */
     size_t gpu_count;
-    const struct tally *tallies; /* NULL: not kept; not freed with the findings */
+    const struct tally *tallies; /* counts that outlast the jobs; they are not freed with the
+                                    findings. NULL: such counts are not kept */
     size_t tally_count;
     size_t left_out;       /* jobs beyond a bound on their number, not read */
     size_t left_out_pools; /* pools beyond a bound, of jobs that were read; not shown */
