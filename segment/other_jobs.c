@@ -37,8 +37,8 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
 
 /* ---- jobs that have died ---- */
 
-/* The pid alone does not show it: a zombie still has its pid, and so has a process that became
- * another program by exec. */
+/* Whether the job has died. Its pid alone does not show that: a zombie still has its pid, and so
+ * has a process that became another program by exec. */
 static bool is_dead(int file) {
     uint32_t owner = 0;
     return !bfc_segment_read_at(file, &owner, sizeof owner,
@@ -46,7 +46,7 @@ static bool is_dead(int file) {
            (owner & FUTEX_OWNER_DIED);
 }
 
-/* ---- who is on the device ---- */
+/* ---- the jobs that have pools on a device ---- */
 
 struct search {
     const uint8_t *uuid;
@@ -138,7 +138,7 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
     return search.count;
 }
 
-/* ---- who waits, for whichever device's memory ---- */
+/* ---- the jobs that wait for memory of any device ---- */
 
 /* Returns the index of the section's device in process->holding, and adds the device if it is
  * not there yet. BFC_DEVICES_MOST: there is no room for it, or no such section. */

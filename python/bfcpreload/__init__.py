@@ -1,9 +1,10 @@
 """bfcpreload from Python: shows what the pools hold and who holds it, gives memory back, and records a job.
 
 Without a process id the functions are about this process, which must run with libbfcpreload.so
-preloaded; with a process id they are about that job, which must be of the same user. Nothing has to be built: this process is asked
-by the library's C interface, others by the program bfcstat (on PATH, or named by the variable
-BFCSTAT), which who(), record() and dump_snapshot() need in any case. Sizes are in bytes.
+preloaded; with a process id they are about that job, which must be of the same user. Nothing has to
+be built: this process is asked by the library's C interface, other processes by the program bfcstat
+(on PATH, or named by the variable BFCSTAT), which who(), record() and dump_snapshot() need in any
+case. Sizes are in bytes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class Error(RuntimeError):
 
 def _places(folder: str) -> Iterator[str]:
     """Yields the folders where pip may have put files: below the prefix of the environment, and below the user's."""
-    default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # the function exists from Python 3.10 on
+    default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # exists from Python 3.10 on
     for scheme in (default(), "posix_prefix", "posix_user"):
         yield os.path.normpath(os.path.join(sysconfig.get_path("scripts", scheme), "..", folder))
 

@@ -25,9 +25,10 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    uint32_t *open;   /* by allocation, then by region: the index of its box plus 1; 0: none */
-    uint64_t *offset; /* by region: its address less its height in the stack */
-    uint64_t height;  /* height of the whole stack, in bytes */
+    uint32_t *open; /* by allocation, then by region: the index of its box plus 1; 0: none */
+    /* by region: the difference between its address and its height in the stack */
+    uint64_t *offset;
+    uint64_t height; /* height of the whole stack, in bytes */
     uint32_t calls, regions;
 };
 

@@ -113,7 +113,7 @@ static FILE *open_temporary(struct file_writer *writer) {
         return NULL;
     }
     const sigset_t before = lock_unfinished();
-    const int descriptor = mkostemp(writer->temporary, 02000000 /* O_CLOEXEC */);
+    const int descriptor = mkostemp(writer->temporary, 02000000 /* the value of O_CLOEXEC */);
     unfinished = descriptor < 0 ? NULL : writer->temporary;
     unlock_unfinished(&before);
     if (descriptor < 0)
