@@ -19,7 +19,7 @@ struct plan_content {
     uint64_t gap;
 };
 
-/* How many steps of watch.h plan_image takes for each row. */
+/* How many steps plan_image counts for each row (planner/common/watch.h). */
 #define IMAGE_STEPS 4u
 
 /* Makes the bytes of a plan; free `text` with file_free. */

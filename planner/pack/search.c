@@ -44,7 +44,7 @@ struct frame {
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
 
-/* A group that is known not to fit. */
+/* A group of boxes that is known not to fit below the capacity. */
 struct failure {
     uint64_t hash;
     uint32_t run; /* the run of search_run that noted it; a failure of another run does not count */
@@ -58,7 +58,7 @@ struct search {
     int32_t *stacked;  /* by section: bytes of boxes looked at so far */
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
     int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
-    uint32_t *blame;   /* by section: how often it needed more than the capacity */
+    uint32_t *blame;   /* by section: how often the section needed more than the capacity */
     uint32_t blamed;   /* number of sections for which `blame` has counts */
     enum search_focus focus;
     uint32_t effort;    /* how often the floors are raised at each node */
@@ -194,8 +194,8 @@ static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
-/* Counts the box as placed. Returns whether there is now a border between sections that it was the
- * last unplaced box to span. */
+/* Counts the box as placed. Returns whether this leaves a border between sections that no
+ * unplaced box spans any more. */
 static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;

@@ -13,7 +13,8 @@ struct voting {
     uint64_t *grams; /* hashes of stretches, by where these begin */
     uint32_t *next;  /* by stretch: where the next equal one begins */
     uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
-    uint32_t *votes; /* by distance: votes; later the running sums of the votes */
+    uint32_t *votes; /* by distance: how many votes it has; later the sum of the votes for all
+                        distances up to it */
     uint32_t n;      /* number of stretches */
     uint32_t mask;   /* number of slots of the table, less 1 */
 };

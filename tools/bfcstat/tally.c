@@ -18,7 +18,7 @@
 #define MOST_TALLIES 1024u
 static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
-/* What was last read of a section. */
+/* What was last read of a pool's section of a segment. */
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
@@ -29,7 +29,8 @@ struct seen {
 struct kept {
     struct bfc_segment_name name;
     int file;
-    bool before; /* it was there before the folder was watched, and has not been read */
+    bool before; /* whether the segment was there before the folder was watched, and has not been
+                    read yet */
     struct seen seen[BFC_SEGMENT_POOLS];
 };
 

@@ -306,9 +306,10 @@ static int compare_policies(const struct arguments *a, const struct input *input
     return GOOD;
 }
 
-/* Pictures are of regions alone: for them what was recorded of pages does not count. What was host
- * memory is replayed as device memory, for which a recorded limit leaves no room. BFC_MODE is left
- * out, because what it chose was recorded too. */
+/* Whether a recorded setting is used. BFC_BACKING is not used if the log of the replay is
+ * needed, because pictures show regions alone. BFC_LIMIT is not used if the job had host memory:
+ * that is replayed as device memory, for which the limit leaves no room. BFC_MODE is never used,
+ * because the settings that it chose were recorded too. */
 static bool is_taken_over(const struct arguments *a, const struct input *input,
                           const struct bfc_option *option) {
     return setting_matters(option->name) && strcmp(option->name, "BFC_MODE") != 0 &&

@@ -37,7 +37,7 @@ char *text_printable(const char *foreign, char *text, size_t size);
  */
 void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream);
 
-/* The width of the terminal that `stream` refers to, in columns; `otherwise` if it is not a
+/* Returns the width in columns of the terminal that `stream` refers to; `otherwise` if it is no
  * terminal. */
 unsigned text_width(FILE *stream, unsigned otherwise);
 

@@ -15,7 +15,7 @@
 
 #define SHOW_NANOSECONDS 250000000
 #define QUIET_SECONDS 0.5    /* a run that is shorter shows no progress */
-#define ESTIMATE_SECONDS 0.2 /* from when on a stage's remaining time is estimated */
+#define ESTIMATE_SECONDS 0.2 /* time after which a stage's remaining time is estimated */
 #define WIPE "\r\033[K"
 
 bool progress_interrupted;
