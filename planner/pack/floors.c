@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unplaced box of the section that is being tightened. */
+/* An unplaced box of the section whose floors are being raised. */
 struct job {
     int32_t top; /* the lowest top that the box can have: its floor plus its size */
     int32_t size;

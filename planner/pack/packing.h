@@ -20,7 +20,7 @@ struct part_state {
 
 struct arena_state {
     const struct arena *arena;
-    struct parts parts;        /* empty when the arena has pins */
+    struct parts parts; /* the parts of the arena; empty if the arena has items at given offsets */
     struct part_state *states; /* by part */
     struct traits *traits;     /* by box of the parts: the traits by which it is ranked */
     uint64_t *best;            /* by box of the parts: offsets within the part (lock) */

@@ -14,7 +14,7 @@ struct portfolio {
     struct arena_state *arenas;
     uint32_t made; /* how many of `arenas` are initialized */
     pthread_mutex_t lock;
-    bool stop; /* atomic: only jobs of a first plan are still done */
+    bool stop; /* atomic; once it is set, only jobs of a first plan are still done */
     double started;
     bool no_memory;
     /* The next job of the first round: this order for this part of this arena, or for the arena's

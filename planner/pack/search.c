@@ -10,7 +10,8 @@
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* the stop flag is read once in so many steps */
 #define NO_ENTRY UINT32_MAX
-#define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
+/* the largest capacity; the sum of two such numbers fits into 31 bits */
+#define MOST_UNITS ((uint64_t)1 << 29)
 
 /*
  * An unplaced box, and the lowest offset that the placed boxes leave it. Boxes are numbered by
@@ -47,7 +48,8 @@ struct frame {
 /* A group of boxes that is known not to fit below the capacity. */
 struct failure {
     uint64_t hash;
-    uint32_t run; /* the run of search_run that noted it; a failure of another run does not count */
+    uint32_t run; /* number of the run of search_run that noted the failure; a failure of an earlier
+                     run does not count */
 };
 
 struct search {
@@ -68,7 +70,7 @@ struct search {
     uint32_t *part_of; /* by section, for split_group: the part that has the section */
     uint64_t *offsets; /* by rank */
     struct floors floors;
-    uint32_t *placed; /* stack of boxes */
+    uint32_t *placed; /* the placed boxes, as a stack */
     uint32_t placed_count;
     uint32_t reached; /* the most boxes that were placed at once */
     struct entry *pool;

@@ -19,9 +19,10 @@
 #define ALIKE 7              /* tenths of the allocations that match the loop, at least */
 #define LENGTHS 10 /* the mean repetition may be longer or shorter than the loop by 1 / LENGTHS */
 #define LIKE 0.3   /* the least likeness of two repetitions; 0.64 with 20 % changed */
-#define NEARLY 0.9 /* a shorter period is preferred down to this part of the likeness */
-#define ROUNDS 8   /* the loop is corrected at most so many times */
-#define COPIES 4   /* repetitions that are written: three are a period, and one may lack frees */
+/* a shorter period is preferred if its likeness is at least this part of the best likeness */
+#define NEARLY 0.9
+#define ROUNDS 8 /* the loop is corrected at most so many times */
+#define COPIES 4 /* repetitions that are written: three are a period, and one may lack frees */
 
 struct search {
     const struct events *events;
@@ -159,7 +160,7 @@ struct course {
     uint32_t next_place;  /* the place that is next after the stream's last one */
     struct keyed *ages;   /* known ages of allocations, with their slots */
     uint32_t *usual_ages; /* by slot: the median age of its allocations */
-    uint32_t *samples;    /* by slot: an allocation that was in the slot */
+    uint32_t *samples;    /* by slot: an allocation that was in this slot in some repetition */
 };
 
 /* How many allocations of the loop are still missing after the stream's last one. */

@@ -10,7 +10,8 @@
 #include "tools/job/job_who.h"
 #include "tools/symbols/symbols.h"
 
-enum { WHO_LINES = 80, WHO_PLACE = 512 }; /* most lines of a stack; bytes of a place's text */
+/* the most lines of a stack, and the bytes that suffice for the text of who_place */
+enum { WHO_LINES = 80, WHO_PLACE = 512 };
 
 struct who_names {
     const struct bfc_who *who;

@@ -23,7 +23,7 @@ bool progress_interrupted;
 static const struct progress_way *way;
 static enum stage stage; /* atomic */
 static bool have_plan;   /* atomic */
-static bool shown;       /* atomic: there is a line to wipe */
+static bool shown; /* atomic: whether the terminal shows a line of progress, which must be wiped */
 /* The lock guards the variables `showing`, `begun`, `limit` and `packing`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool showing;
