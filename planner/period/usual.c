@@ -154,7 +154,7 @@ static bool find_loop(struct search *search, bool *found) {
  * slot p % length of the loop, and all places of the stream are below `end`. */
 struct course {
     const struct events *events;
-    uint32_t *places; /* by allocation; ALIGN_NOWHERE: none */
+    uint32_t *places; /* by allocation: its place; ALIGN_NOWHERE: it has no place */
     uint32_t *deaths; /* by allocation: the place of the next allocation after its free */
     uint32_t length, end;
     uint32_t next_place;  /* the place that is next after the stream's last one */

@@ -80,7 +80,7 @@ struct arguments {
     const char *of_pages; /* the name of a given option that is for pages alone; NULL: none */
     bool compare, json, policy_given, growth_given;
     struct settings settings;
-    struct given *given; /* as many as there are arguments, at most */
+    struct given *given; /* settings of the command line; there are at most as many as arguments */
     unsigned given_count;
 };
 

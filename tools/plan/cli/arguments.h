@@ -15,7 +15,7 @@ struct option {
     char letter;      /* the option's letter, or 0 if it has none */
     enum option_kind kind;
     void *value; /* where the value is stored; the pointer's type depends on the kind: const char
-                    **, bool *, uint64_t *, uint64_t *, double * */
+                  **, bool *, uint64_t *, uint64_t *, double * */
     uint64_t least, most; /* the bounds of a value that is a number or an amount of bytes */
 };
 
