@@ -14,8 +14,9 @@ struct option {
     const char *name; /* the option's name, without dashes */
     char letter;      /* the option's letter, or 0 if it has none */
     enum option_kind kind;
-    void *value; /* where the value is stored; the pointer's type depends on the kind: const char
-                  **, bool *, uint64_t *, uint64_t *, double * */
+    /* where the value is stored; by kind, this has the type const char **, bool *, uint64_t *,
+     * uint64_t * or double * */
+    void *value;
     uint64_t least, most; /* the bounds of a value that is a number or an amount of bytes */
 };
 
