@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 uint64_t bfc_pid_namespace(void) {
-    char text[64] = ""; /* "pid:[4026531836]", the inode number */
+    /* the link's target is like "pid:[4026531836]" and contains the inode number */
+    char text[64] = "";
     ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
     const char *number = length > 0 ? strchr(text, '[') : NULL;
     return number ? strtoull(number + 1, NULL, 10) : 0;

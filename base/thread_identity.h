@@ -6,7 +6,8 @@
 
 #include "base/compiler.h"
 
-extern __thread char bfc_thread_mark INITIAL_EXEC HIDDEN; /* its address is the thread's number */
+/* the address of this variable is the thread's number */
+extern __thread char bfc_thread_mark INITIAL_EXEC HIDDEN;
 
 /* Returns the calling thread's number, which is never 0. A later thread may get the number of one
  * that has ended. */

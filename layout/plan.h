@@ -39,10 +39,11 @@
 #define BFC_PLAN_LARGE ((uint64_t)1 << 16)
 
 enum bfc_plan_class {
-    BFC_PLAN_LIFELONG = 0,  /* lives to the end of the run */
-    BFC_PLAN_CROSSING = 1,  /* lives beyond the end of the prefix or of a period */
-    BFC_PLAN_PERIOD = 2,    /* is freed in the prefix or the period that allocated it */
-    BFC_PLAN_UNPLANNED = 3, /* has no offset: is served as if there were no plan */
+    BFC_PLAN_LIFELONG = 0, /* the block lives to the end of the run */
+    BFC_PLAN_CROSSING = 1, /* the block lives beyond the end of the prefix or of a period */
+    BFC_PLAN_PERIOD = 2,   /* the block is freed in the prefix or the period that allocated it */
+    /* the allocation has no offset: it is served as if there were no plan */
+    BFC_PLAN_UNPLANNED = 3,
     BFC_PLAN_CLASSES
 };
 
@@ -60,7 +61,7 @@ struct bfc_plan_header {
     uint64_t file_bytes;   /* size of the whole file */
     uint64_t source_hash;  /* hash of the lifetimes and constraints that the plan was made from */
     uint64_t program_hash; /* hash of the recorded executable and its arguments; 0: unknown */
-    uint64_t bound;        /* bytes: no plan needs less, all arenas together */
+    uint64_t bound;        /* bytes that every plan needs at least, for all arenas together */
     uint64_t peak;         /* bytes that this plan needs */
     uint64_t align;        /* bytes: all offsets and sizes are multiples of this */
     uint64_t gap;          /* ticks between streams that share memory */

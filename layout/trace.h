@@ -26,8 +26,8 @@
 #define BFC_TRACE_OLDEST_VERSION 1
 #define BFC_TRACE_BYTE_ORDER 0x01020304u
 #define BFC_TRACE_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" on a little-endian machine */
-#define BFC_TRACE_MOST_RECORDS 65536u     /* records in one block, at most */
-#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes of stacks or settings in one block, at most */
+#define BFC_TRACE_MOST_RECORDS 65536u     /* the most records in one block */
+#define BFC_TRACE_MOST_STACKS (1u << 20)  /* the most bytes of stacks or settings in one block */
 #define BFC_TRACE_WEIGHT_UNIT (1.0 / (1 << 20))
 
 struct bfc_trace_header {
@@ -47,7 +47,8 @@ struct bfc_trace_header {
 enum bfc_trace_codec { BFC_TRACE_PLAIN = 0, BFC_TRACE_ZSTD = 1 };
 
 enum bfc_trace_kind {
-    BFC_TRACE_RECORDS = 0,  /* struct bfc_trace_record, one after another */
+    /* the block consists of structures bfc_trace_record, one after another */
+    BFC_TRACE_RECORDS = 0,
     BFC_TRACE_STACKS = 1,   /* struct bfc_trace_counts, and behind it so many sites, frames, objects
                                and texts, as in layout/who.h, but without sums */
     BFC_TRACE_SETTINGS = 2, /* lines NAME=value, one for each variable, as they were in force */
@@ -60,7 +61,7 @@ struct bfc_trace_block {
     /* In a block of records: their count, 1 to BFC_TRACE_MOST_RECORDS. In other blocks: bytes of
      * the unpacked payload, at most BFC_TRACE_MOST_STACKS. */
     uint32_t records;
-    uint32_t bytes; /* bytes of the payload that follows, as stored */
+    uint32_t bytes; /* bytes that the payload, which follows, takes in the file */
     uint64_t first; /* sequence of the block's first record; 0 in other blocks */
     uint64_t sum;   /* bfc_trace_sum of the payload as stored */
 };
@@ -74,11 +75,12 @@ struct bfc_trace_counts {
 };
 
 enum bfc_trace_op {
-    BFC_TRACE_ALLOCATE = 0, /* serial is new; bytes as requested */
-    BFC_TRACE_FREE = 1,     /* serial of the allocation that ends */
-    BFC_TRACE_WAIT = 2,     /* the host waited for the device; serial, bytes unused */
+    BFC_TRACE_ALLOCATE = 0, /* an allocation: its serial is new, and its bytes are those that the
+                               program requested */
+    BFC_TRACE_FREE = 1,     /* a free: its serial is that of the allocation that ends */
+    BFC_TRACE_WAIT = 2,     /* the host waited for the device; serial and bytes are not used */
     BFC_TRACE_EVENT = 3,    /* an event was recorded on the stream; serial: the event's number */
-    BFC_TRACE_OUT_OF_MEMORY = 4, /* bytes were refused; serial unused */
+    BFC_TRACE_OUT_OF_MEMORY = 4, /* an allocation of so many bytes failed; the serial is not used */
     BFC_TRACE_STACK = 5, /* the call stack of an earlier allocation with this serial: `stream` is
                             the site's index, and `bytes` is how many blocks the sample stands for,
                             in BFC_TRACE_WEIGHT_UNITs */
@@ -97,7 +99,8 @@ struct bfc_trace_record {
     uint64_t serial;   /* number of the allocation, unique in the process */
     uint64_t bytes;
     uint32_t thread; /* the process's threads are numbered 0, 1, … as they are first seen */
-    uint32_t stream; /* numbered likewise; 0: the default stream, or the call has none */
+    uint32_t stream; /* the process's streams are numbered as they are first seen; 0: the default
+                        stream, or the call has no stream */
     uint16_t device;
     uint16_t op;       /* enum bfc_trace_op */
     uint16_t memory;   /* enum bfc_trace_memory of an allocation */

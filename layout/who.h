@@ -43,7 +43,7 @@ struct bfc_who_header {
     uint64_t written_ns;             /* when the file was written: CLOCK_REALTIME */
     uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
     uint64_t samples;                /* a count: samples ever taken */
-    uint64_t lost;                   /* samples lost for want of room */
+    uint64_t lost;                   /* samples that were lost because there was no room for them */
     uint64_t executable;             /* offset of the executable's path in the texts; an empty
                                         text: not known */
     uint64_t regions, blocks;        /* counts */
@@ -59,7 +59,8 @@ struct bfc_who_site {
     uint32_t native, python; /* counts: native frames, and behind them frames of Python */
     uint64_t samples;        /* a count: samples ever taken here */
     uint64_t live_samples;   /* a count: samples whose blocks are in use */
-    double blocks, bytes;    /* allocated ever; bytes as asked for */
+    /* blocks and bytes that were ever allocated; bytes as the program requested them */
+    double blocks, bytes;
     double live_blocks, live_bytes;
     double live_variance; /* variance of live_bytes, in bytes squared: its root is the standard
                              error */
@@ -77,7 +78,8 @@ struct bfc_who_frame {
 
 struct bfc_who_object {
     uint64_t start, end; /* addresses where the object was loaded */
-    uint32_t path;       /* offset in the texts; empty: the executable */
+    uint32_t path; /* offset of the object's path in the texts; an empty path: the object is the
+                      executable */
     uint32_t zero;
 };
 
@@ -96,13 +98,13 @@ enum bfc_who_state {
     BFC_WHO_IN_USE,
     BFC_WHO_READY,
     BFC_WHO_PENDING, /* pending or deferred */
-    BFC_WHO_BARE,    /* no page behind it */
+    BFC_WHO_BARE,    /* there is no page behind the block's addresses */
 };
 
 struct bfc_who_block {
     uint64_t start, size; /* bytes, padding included */
-    uint64_t requested;   /* as asked for; 0: free */
-    uint64_t id;          /* unique in the process; 0: free */
+    uint64_t requested;   /* bytes that the program requested; 0: the block is free */
+    uint64_t id;          /* id of the block, unique in the process; 0: the block is free */
     uint64_t state;       /* enum bfc_who_state */
 };
 

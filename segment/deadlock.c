@@ -21,7 +21,7 @@ static uint64_t in_use_on(const struct bfc_claimant *process, const uint8_t uuid
     return bytes;
 }
 
-/* When the thread of the process that waits shortest began to wait. */
+/* Returns when the thread of the process that began to wait last began to wait. */
 static uint64_t age_of(const struct bfc_claimant *process) {
     uint64_t since = 0;
     for (uint32_t slot = 0; slot < BFC_WAITERS; slot++)
@@ -35,8 +35,9 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* Bytes of the claim's device that can become free: all but what processes that wait in vain have
- * in use there. If `until` is given, only processes older than it are subtracted. */
+/* Returns how many bytes of the claim's device can become free: all except those that processes
+ * which wait in vain have in use there. If `until` is given, only processes that are older than
+ * `until` keep theirs. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];

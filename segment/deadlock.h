@@ -36,7 +36,7 @@ struct bfc_claimant {
     int32_t pid;
     uint32_t holdings;
     struct bfc_holding holding[BFC_DEVICES_MOST];
-    struct bfc_claim claim[BFC_WAITERS]; /* by slot */
+    struct bfc_claim claim[BFC_WAITERS]; /* the claim of each of the process's waiting threads */
 };
 
 /*

@@ -12,7 +12,7 @@
 const char *bfc_configuration_find(const char *lines, size_t size, const char *name,
                                    size_t *length);
 
-/* How many cells of a row of the map cover bytes of its region. */
+/* Returns how many cells of a row of the map cover bytes of the row's region. */
 unsigned bfc_map_row_cells(const struct bfc_map_row *row);
 
 /* Fills in the histogram of requested sizes, which is the sum of the pool's lanes. */
@@ -22,7 +22,8 @@ void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE
  * the end of its bin (a quarter octave); 0 when no call was timed. */
 uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
-/* How often a last resort was tried for the pool's allocations, and with what success. */
+/* Returns how often a last resort was tried for the pool's allocations, and how often it served
+ * them. */
 struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung);
 
 /* Whether the pool hands out host memory in place of device memory (BFC_SPILL). */
@@ -32,7 +33,8 @@ bool bfc_pool_is_host(const struct bfc_segment_pool *pool);
  * its calls of virtual memory management. */
 uint64_t bfc_pool_driver_calls(const struct bfc_segment_pool *pool);
 
-/* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
+/* Returns the bytes that are free in the pool's regions: ready, pending and deferred. A sum that
+ * is too large becomes UINT64_MAX. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 
 /*
@@ -44,7 +46,8 @@ uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
  */
 double bfc_pool_fragmentation(const struct bfc_segment_pool *pool);
 
-/* The share of allocations that did not ask the device, 0 to 1; negative when there were none. */
+/* Returns the share (0 to 1) of the allocations that the pool served without asking the device;
+ * negative: there were no allocations. */
 double bfc_pool_hit_rate(const struct bfc_pool_stats *stats);
 
 #endif

@@ -20,8 +20,9 @@
  * table; zeros: the process is unknown. */
 #define BFC_TABLE_MAKER_OFFSET 8
 struct bfc_table_maker {
-    uint64_t start_time;     /* when the process began, as bfc_process_start_time returns it */
-    uint64_t time_namespace; /* of the process, as bfc_time_namespace returns it */
+    uint64_t start_time; /* when the process began, as bfc_process_start_time returns it */
+    /* the time namespace of the process, as bfc_time_namespace returns it */
+    uint64_t time_namespace;
 };
 
 /* Returns what identifies this process. */

@@ -64,7 +64,8 @@ bool bfc_pid_is_stopped(int32_t pid) {
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    const char *state = strrchr(text, ')'); /* the last one: the name before it may contain ')' */
+    /* the last ')' ends the program's name, which may itself contain ')' */
+    const char *state = strrchr(text, ')');
     return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 

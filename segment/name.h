@@ -16,7 +16,7 @@
 #define BFC_FOLDER_ENTRIES_MOST 65536
 
 struct bfc_segment_name {
-    char text[BFC_SEGMENT_NAME_MAX]; /* the file's name, no slash */
+    char text[BFC_SEGMENT_NAME_MAX]; /* the file's name, without a slash */
     uint32_t uid;
     uint64_t pid_namespace;
     int32_t pid;

@@ -11,7 +11,7 @@
 #include "segment/queue.h"
 #include "segment/segment_file.h"
 
-/* ---- those of this user and pid namespace ---- */
+/* ---- jobs of this user and pid namespace ---- */
 
 struct visit {
     uint64_t pid_namespace;
@@ -37,8 +37,8 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
 
 /* ---- jobs that have died ---- */
 
-/* The pid alone does not show it: a zombie still has its pid, and so has a process that became
- * another program by exec. */
+/* Whether the job has died. Its pid alone does not show that: a zombie still has its pid, and so
+ * has a process that became another program by exec. */
 static bool is_dead(int file) {
     uint32_t owner = 0;
     return !bfc_segment_read_at(file, &owner, sizeof owner,
@@ -46,7 +46,7 @@ static bool is_dead(int file) {
            (owner & FUTEX_OWNER_DIED);
 }
 
-/* ---- who is on the device ---- */
+/* ---- the jobs that have pools on a device ---- */
 
 struct search {
     const uint8_t *uuid;
@@ -72,7 +72,7 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
                             (section) * (uint64_t)sizeof(struct bfc_segment_pool) +                \
                             offsetof(struct bfc_segment_pool, member))
 
-/* Adds up the job's pools on the device; false: it has none there. */
+/* Adds up the figures of the job's pools on the device; false: the job has no pool there. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
     uint64_t state, memory;
@@ -138,10 +138,10 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
     return search.count;
 }
 
-/* ---- who waits, for whichever device's memory ---- */
+/* ---- the jobs that wait for memory of any device ---- */
 
-/* Index of the section's device in process->holding, where it is entered if need be.
- * BFC_DEVICES_MOST: there is no room, or no such section. */
+/* Returns the index of the section's device in process->holding, and adds the device if it is
+ * not there yet. BFC_DEVICES_MOST: there is no room for it, or no such section. */
 static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
     struct bfc_holding holding = {.in_use = 0};
     uint32_t i = 0;

@@ -20,12 +20,13 @@ struct bfc_waiting {
     uint32_t slot; /* index in the process's array of waiters */
     uint64_t since_ns;
     uint64_t bytes; /* bytes that the thread waits for */
-    /* Bytes of the whole process on the device, equal in all slots of the process. */
+    /* Bytes that the whole process has on the device; all waiters of one process have the same
+     * numbers here. */
     uint64_t in_use, reserved;
 };
 
 struct bfc_queue_place {
-    uint32_t position; /* from 1 */
+    uint32_t position; /* the waiter's place in the queue, counted from 1 */
     bool is_next;      /* the waiter may take memory that becomes free */
     bool is_stuck;     /* the waiter is the youngest in a deadlock, and must give up */
 };
@@ -61,7 +62,8 @@ void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t dev
 /* Whether an announcement to this job is in force, for any device. */
 bool bfc_waiters_exist(const struct bfc_segment_header *header);
 
-/* The announcement in force for the section's device; bytes 0: none. */
+/* Returns the announcement that is in force for the section's device; if its bytes are 0, there
+ * is none. */
 struct bfc_awaited bfc_waiters_want(const struct bfc_segment_pool *section);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct bfc_request {
     struct bfc_segment_header *header;
-    uint64_t bytes; /* bytes that the job is to give back; 0 unless the request is a trim */
+    uint64_t bytes; /* bytes that the job is asked to give back; 0: the request is no trim */
     uint64_t released_before; /* the job's sum of released bytes when the request was made */
     uint32_t number;
 };

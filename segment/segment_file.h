@@ -15,7 +15,8 @@ enum bfc_read_result {
     BFC_READ_OK,
     BFC_READ_ABSENT,  /* there is no such segment (any more) */
     BFC_READ_YOUNG,   /* the job is still initializing it */
-    BFC_READ_REFUSED, /* not readable, foreign, truncated, of another version, or damaged */
+    BFC_READ_REFUSED, /* the segment is not readable, another user's, truncated, of another version,
+                         or damaged */
 };
 
 /* Which segment to open, and a buffer for the reason if it is refused: one line, cut off at

@@ -153,7 +153,8 @@ static int check_all(int count, char **assignments) {
 
 struct origins {
     struct bfc_options options;
-    char place[MOST_OPTIONS][512]; /* by row of the table: where the value came from */
+    /* by row of the table of variables: where the variable's value came from */
+    char place[MOST_OPTIONS][512];
 };
 
 static void print_complaint(void *context, const char *line) {

@@ -16,7 +16,7 @@ struct plan_error {
 /* Writes the message and returns false, so that callers can `return plan_fail(…)`. */
 bool plan_fail(struct plan_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The same for a lack of host memory. */
+/* Writes the message that the host has no memory, and returns false. */
 bool plan_fail_memory(struct plan_error *error);
 
 #endif

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, 64 bit. */
+/* Returns a hash of the name: the 64-bit FNV-1a hash, with its high bits mixed into the low
+ * ones. */
 static uint64_t hash_name(struct name name) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < name.length; i++)
@@ -21,7 +22,7 @@ void names_free(struct names *names) {
     *names = (struct names){0};
 }
 
-/* The slot that holds the name, or the free one where it belongs. */
+/* Returns the slot that holds the name, or the free slot in which a new name would be put. */
 static uint32_t slot_of(const struct names *names, struct name name) {
     uint32_t slot = (uint32_t)hash_name(name) & names->mask;
     while (names->slots[slot] != NAMES_NONE && !same_name(names->list[names->slots[slot]], name))

@@ -18,7 +18,7 @@ struct name {
 };
 
 struct names {
-    struct name *list; /* by number */
+    struct name *list; /* the names by their numbers */
     uint32_t count;
     uint32_t room;
     uint32_t *slots;
@@ -28,10 +28,11 @@ struct names {
 /* Frees the table's memory and leaves an empty table, which is all zeros. */
 void names_free(struct names *names);
 
-/* The number of a name, NAMES_NONE when it is not in the table. */
+/* Returns the number of a name; NAMES_NONE: the name is not in the table. */
 uint32_t names_find(const struct names *names, struct name name);
 
-/* The number of a name, added when it is new (*fresh says so). NAMES_NONE: no host memory. */
+/* Returns the number of a name, and adds the name if it is not in the table; *fresh says whether
+ * it was added. NAMES_NONE: the host has no memory. */
 uint32_t names_add(struct names *names, struct name name, bool *fresh);
 
 #endif

@@ -12,7 +12,7 @@ static inline uint64_t random_next(uint64_t *state) {
     return value;
 }
 
-/* Uniform in [0, 1). */
+/* Returns a random number from 0 to below 1, all equally likely. */
 static inline double random_unit(uint64_t *state) {
     return (double)(random_next(state) >> 11) * 0x1p-53;
 }

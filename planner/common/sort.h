@@ -14,12 +14,12 @@ struct keyed {
     uint32_t index;
 };
 
-/*
- * Sorts by key. False when the host has no memory for n more entries; the list is untouched then.
- */
+/* Sorts the list by key. False: the host has no memory for n more entries, and the list is
+ * unchanged. */
 bool sort_keyed(struct keyed *list, size_t n);
 
-/* A key that sorts as the number does, for any double but a NaN. */
+/* Returns a key for a number, so that keys are in the order of their numbers. The number must
+ * not be a NaN. */
 uint64_t sort_key_of(double value);
 
 #endif

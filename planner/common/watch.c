@@ -2,8 +2,8 @@
 
 #include "base/atomic.h"
 
-/* All are atomic. `wanted` and `done` are steps of the current part; `first` and `last` are where
- * it begins and ends, in percent of the whole. */
+/* The counters, which are all atomic. `wanted` and `done` count steps of the current part of the
+ * work; `first` and `last` say where that part begins and ends, in percent of the whole. */
 static uint64_t wanted, done;
 static uint64_t first, last;
 

@@ -18,7 +18,7 @@ void watch_part(uint64_t percent, uint64_t steps);
 /* Counts steps as done. */
 void watch_add(uint64_t steps);
 
-/* The share that is done, from 0 to 1. */
+/* Returns the share of the work that is done, from 0 to 1. */
 double watch_share(void);
 
 #endif

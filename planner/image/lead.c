@@ -7,7 +7,7 @@
 
 struct extension {
     const struct bfc_plan_header *plan;
-    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is extended */
+    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is to be extended */
     struct bfc_plan_header header;         /* header of the extended plan */
     unsigned char *bytes;
     uint32_t lead;
@@ -51,7 +51,7 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-/* Copies the loop's anchors, except those whose token an allocation before the loop has too. */
+/* Copies the loop's anchors, except anchors whose token an allocation before the loop also has. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
     const struct bfc_plan_arena *arenas = table_of(e->plan, e->plan->arenas_at);

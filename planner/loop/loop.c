@@ -16,7 +16,7 @@
 struct loop {
     struct lifetimes lifetimes;
     struct problem problem;
-    uint64_t *offsets; /* by row */
+    uint64_t *offsets; /* by row: its offset in the plan */
     uint64_t *peaks, *bounds;
     struct solve_result result;
 };

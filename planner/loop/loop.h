@@ -20,7 +20,7 @@ struct loop_limits {
 
 struct loop_result {
     struct file_text plan; /* the bytes of a plan file; free with file_free */
-    uint64_t bound, peak;  /* bytes */
+    uint64_t bound, peak;  /* the lower bound and the plan's peak, in bytes */
 };
 
 /*

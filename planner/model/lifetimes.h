@@ -13,16 +13,18 @@
 #include "planner/common/names.h"
 #include "planner/common/text.h"
 
-#define ROW_NONE UINT32_MAX   /* no alias, group, … */
-#define NOT_PINNED UINT64_MAX /* no given offset */
+/* stands in place of the number of a row, group or stream where there is none */
+#define ROW_NONE UINT32_MAX
+#define NOT_PINNED UINT64_MAX /* the row's offset is not given */
 #define MOST_ROWS ((uint32_t)1 << 28)
 
 struct lifetime {
-    uint64_t birth;     /* ticks */
-    uint64_t death;     /* ticks, > birth */
-    uint64_t size;      /* bytes, as asked */
-    uint64_t pin;       /* bytes, or NOT_PINNED */
-    uint32_t line;      /* line of the file, from 1; 0: made from a trace */
+    uint64_t birth; /* ticks */
+    uint64_t death; /* ticks; above `birth` */
+    uint64_t size;  /* bytes that the program requested */
+    uint64_t pin;   /* the row's given offset in bytes, or NOT_PINNED */
+    uint32_t line; /* line of the file that gave the row, counted from 1; 0: the row was made from a
+                      trace */
     uint32_t alias;     /* the row whose memory this row shares, or ROW_NONE */
     uint32_t group;     /* number of the group, or ROW_NONE */
     uint32_t space;     /* number of the space; 0 if the file has no column for spaces */
@@ -39,7 +41,7 @@ struct lifetimes {
     struct names spaces; /* names of the spaces, by number; empty if there are none */
     struct lifetime *rows;
     uint32_t count;
-    uint32_t *devices;     /* by space, from a trace; NULL: unknown */
+    uint32_t *devices;     /* by space: the ordinal of the device in the trace; NULL: unknown */
     uint64_t program_hash; /* from a trace: hash of the executable and its arguments; 0: unknown */
     uint64_t hash;         /* hash of all members of rows on which a plan depends */
     bool has_alias, has_group, has_pin, has_stream, from_trace;

@@ -9,14 +9,16 @@
 
 #define ROWS_PER_WATCH 4096
 
-/* Two rows of different kinds (class or stream); `first` dies last. */
+/* The two rows that die last among rows of different kinds, where a row's kind is its class or
+ * its stream. `first` dies after `second`. */
 struct latest {
     uint32_t first;
     uint32_t second;
 };
 
-/* A segment tree over addresses: `all` has by node the latest rows that cover its whole stretch of
- * addresses, `any` the latest that touch it. */
+/* A segment tree over addresses. For each node, `all` has the rows that die last among those
+ * that cover the node's whole stretch of addresses, and `any` those among the rows that touch
+ * it. */
 struct tree {
     struct latest *all;
     struct latest *any;
@@ -33,7 +35,7 @@ struct validator {
     uint64_t *class_size; /* by class: its largest row, rounded */
     struct keyed *order;  /* rows that take room, by space and birth */
     uint32_t count;       /* length of `order` */
-    uint64_t *cuts;       /* addresses, rising */
+    uint64_t *cuts;       /* addresses at which rows begin or end, in rising order */
     uint32_t cuts_count;
     struct tree classes;
     struct tree streams;
@@ -165,8 +167,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns which dies last of `found` and the rows of the tree's entry `at` that are of another kind
- * than `row`. */
+/* Returns the row that dies last among `found` and those rows of the tree's entry `at` whose
+ * kind is not that of `row`. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;
@@ -178,8 +180,8 @@ static uint32_t find_later(const struct validator *v, bool by_stream, struct lat
     return other;
 }
 
-/* Of the rows in the tree that touch [from, to) and are of another kind than `row`, the one that
- * dies last, or ROW_NONE. */
+/* Returns the row that dies last among the rows in the tree that touch the addresses [from, to)
+ * and whose kind is not that of `row`; ROW_NONE: there is no such row. */
 static uint32_t tree_find(const struct validator *v, const struct tree *tree, bool by_stream,
                           uint32_t from, uint32_t to, uint32_t row) {
     uint32_t found = ROW_NONE;

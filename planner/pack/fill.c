@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/sort.h"
 
-/* Offsets [from, to) at which the item cannot start. */
+/* The offsets from `from` to before `to`, at which the item cannot start. */
 struct barred {
     uint64_t from;
     uint64_t to;
@@ -19,7 +19,8 @@ struct fill {
     uint32_t *piece;  /* by position in order of birth: the piece */
     uint32_t *item;   /* by piece: the item that it belongs to */
     uint64_t *births; /* by position in order of birth: the piece's birth */
-    uint64_t *latest; /* tree of the latest deaths of placed pieces, leaves from `leaves` on */
+    uint64_t *latest; /* tree of the latest deaths of placed pieces; its leaves stand at the indexes
+                         from `leaves` on */
     uint32_t leaves;
     uint32_t *by_rank;
     struct barred *barred;
@@ -103,7 +104,7 @@ static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     return lo;
 }
 
-/* Whether `first` has ended more than the gap before `second` begins. */
+/* Whether the time from the end of `first` to the beginning of `second` is longer than the gap. */
 static bool are_ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
     return second->birth > first->death && second->birth - first->death > gap;
 }
@@ -137,7 +138,8 @@ static bool bar_offsets(struct fill *fill, const struct piece *piece, const stru
     return true;
 }
 
-/* Bars the offsets of its item at which the piece would overlap placed pieces; false: no memory. */
+/* Bars those offsets of the piece's item at which the piece would overlap placed pieces; false:
+ * the host has no memory. */
 static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t *offsets) {
     const struct arena *arena = fill->arena;
     const uint64_t gap = arena->streams ? arena->gap + (arena->gap < UINT64_MAX) : 0;
@@ -158,7 +160,8 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
         }
         const uint32_t at = node - fill->leaves;
         if (at >= end)
-            break; /* leaves come in order of birth */
+            break; /* leaves are in order of birth, so all further pieces are born too late to
+                      overlap */
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&
             !bar_offsets(fill, piece, &arena->pieces[other], offsets[fill->item[other]]))
@@ -173,7 +176,8 @@ static int by_from(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The lowest offset that is not barred, or with `tightest` the start of the smallest hole. */
+/* Returns the lowest offset that is not barred, or with `tightest` the start of the smallest
+ * hole between barred offsets. */
 static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);

@@ -12,7 +12,7 @@
 
 #include "planner/problem/packing_arena.h"
 
-struct fill; /* a workspace */
+struct fill; /* the working memory of one thread */
 
 struct fill *fill_create(const struct arena *arena);
 void fill_destroy(struct fill *fill);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unplaced box of the section that is being tightened. */
+/* An unplaced box of the section whose floors are being raised. */
 struct job {
     int32_t top; /* the lowest top that the box can have: its floor plus its size */
     int32_t size;
@@ -73,9 +73,8 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/*
- * Whether any floor of the section may rise. None does if all its boxes fit above the highest one.
- */
+/* Whether any floor of the section may rise. No floor rises if all boxes of the section fit
+ * above the highest floor. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -86,10 +85,9 @@ static bool may_rise(const struct floors *s, uint32_t section) {
     return highest + sum > s->capacity;
 }
 
-/*
- * The lowest offset that a job can have. If the jobs with the highest tops do not all fit above it,
- * it lies above one of them, so not below the least of their tops.
- */
+/* Returns the lowest offset that a job can have. If the jobs with the highest tops do not all
+ * fit above this job, it lies above one of them, so its offset is not below the least of their
+ * tops. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;
@@ -101,7 +99,7 @@ static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job)
     return floor;
 }
 
-/* Returns false when a box would have to lie above the capacity. */
+/* Raises the floors of the section's boxes. False: a box would have to lie above the capacity. */
 static bool tighten_section(struct floors *s, uint32_t section, bool *rose) {
     s->changed[section] = false;
     const uint32_t count = may_rise(s, section) ? gather_jobs(s, section) : 0;

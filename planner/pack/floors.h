@@ -15,12 +15,13 @@ struct job;
 struct floors {
     int32_t *low; /* by box: its floor, in units, or FLOORS_PLACED; the caller fills it in */
     const struct box *boxes;
-    uint32_t *blame;   /* by section: how often a box had no place in it */
+    /* by section: how often a box had no place in the section below the capacity */
+    uint32_t *blame;
     uint32_t *list;    /* the boxes of each section, one section after another */
     uint32_t *list_at; /* by section, and the end: where its boxes begin in `list` */
     bool *changed;     /* by section: floors have risen since floors_raise examined it */
     struct job *jobs;  /* unplaced boxes of the section that is examined, by falling top */
-    int32_t capacity;  /* units */
+    int32_t capacity;  /* the capacity in units */
 };
 
 /* False: no host memory; floors_free must be called all the same. */

@@ -10,27 +10,29 @@
 
 struct part_state {
     const struct part *part;
-    uint64_t best;         /* peak within the part; UINT64_MAX: none yet (lock) */
+    /* lowest peak of a packing of the part; UINT64_MAX: there is no packing yet (lock) */
+    uint64_t best;
     uint64_t proved;       /* no packing of the part has a lower peak (lock) */
-    uint64_t node_limit;   /* nodes for each search of the round (lock) */
+    uint64_t node_limit;   /* the most nodes that each search of the round may visit (lock) */
     uint32_t next_search;  /* number of the next deep search (lock) */
     uint32_t improvements; /* how many improvements were tried (lock) */
 };
 
 struct arena_state {
     const struct arena *arena;
-    struct parts parts;        /* empty when the arena has pins */
+    struct parts parts; /* the parts of the arena; empty if the arena has items at given offsets */
     struct part_state *states; /* by part */
-    struct traits *traits;     /* by box of the parts */
+    struct traits *traits;     /* by box of the parts: the traits by which it is ranked */
     uint64_t *best;            /* by box of the parts: offsets within the part (lock) */
     struct traits *whole;      /* by item, for hole filling; NULL when the parts are exact */
     uint64_t *fixed;           /* by item: offsets of items that parts_build placed */
     uint64_t fixed_top;        /* end of the highest item that parts_build placed */
     uint64_t *filled;          /* by item: the best offsets by hole filling (lock) */
-    uint64_t filled_peak;      /* peak of hole filling; UINT64_MAX: none yet (lock) */
-    uint64_t peak;             /* the lower peak of parts and hole filling (lock) */
-    uint32_t fills;            /* how many times hole filling was tried (lock) */
-    bool stale; /* `peak` must be computed again, as better offsets were found (lock) */
+    uint64_t filled_peak; /* lowest peak by hole filling; UINT64_MAX: it has not placed all items
+                             yet (lock) */
+    uint64_t peak;        /* the lower one of the peaks by parts and by hole filling (lock) */
+    uint32_t fills;       /* how many times hole filling was tried (lock) */
+    bool stale;           /* `peak` must be computed again, as better offsets were found (lock) */
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);

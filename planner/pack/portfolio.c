@@ -36,8 +36,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* The peak within the part that is good enough: that of the arena's bound or of the user's
- * capacity, but not less than is proved. */
+/* Returns the peak that is good enough for the part: with it the part ends at the arena's bound,
+ * or at the user's capacity if that is enough. No packing of the part can have a peak below
+ * part->proved. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -81,9 +82,8 @@ static struct job next_greedy(struct portfolio *portfolio) {
     return (struct job){.kind = JOB_NONE};
 }
 
-/*
- * Takes the arenas in rotation. In each the highest part is improved, or all of it is filled again.
- */
+/* Chooses the next arena in rotation, and there either the highest part, which is to be
+ * improved, or hole filling of the whole arena. */
 static struct job next_improvement(struct portfolio *portfolio) {
     for (uint32_t tried = 0; tried < portfolio->problem->count; tried++) {
         struct arena_state *arena =
@@ -108,7 +108,8 @@ static struct job next_improvement(struct portfolio *portfolio) {
 static struct job next_job(struct portfolio *portfolio) {
     struct job job = {.kind = JOB_NONE};
     pthread_mutex_lock(&portfolio->lock);
-    const bool stop = bfc_load_relaxed(&portfolio->stop); /* written under the lock */
+    /* the flag is written under the lock, which this thread holds */
+    const bool stop = bfc_load_relaxed(&portfolio->stop);
     if (!stop || portfolio->order == 0)
         job = next_greedy(portfolio);
     if (job.kind != JOB_NONE && stop && job.order > 0)

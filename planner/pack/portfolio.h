@@ -14,13 +14,14 @@ struct portfolio {
     struct arena_state *arenas;
     uint32_t made; /* how many of `arenas` are initialized */
     pthread_mutex_t lock;
-    bool stop; /* atomic: only jobs of a first plan are still done */
+    bool stop; /* atomic; once it is set, only jobs of a first plan are still done */
     double started;
     bool no_memory;
     /* The next job of the first round: this order for this part of this arena, or for the arena's
      * hole filling if `part` is the number of parts. */
     uint32_t order, arena, part;
-    uint32_t rotation; /* its remainder is the arena that is improved next */
+    /* its remainder by the number of arenas is the arena that is improved next */
+    uint32_t rotation;
 };
 
 /* False: no host memory; portfolio_conclude must be called all the same. */

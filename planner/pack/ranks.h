@@ -29,7 +29,7 @@ extern const struct weights fixed_orders[FIXED_ORDERS];
 bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
                    const uint32_t *item, const uint64_t *spans);
 
-/* Worth of each box under the weights: the higher the earlier. */
+/* Computes the worth of each box by the weights. A box of higher worth is placed earlier. */
 void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights);
 
 /*

@@ -10,7 +10,8 @@
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* the stop flag is read once in so many steps */
 #define NO_ENTRY UINT32_MAX
-#define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
+/* the largest capacity; the sum of two such numbers fits into 31 bits */
+#define MOST_UNITS ((uint64_t)1 << 29)
 
 /*
  * An unplaced box, and the lowest offset that the placed boxes leave it. Boxes are numbered by
@@ -44,10 +45,11 @@ struct frame {
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
 
-/* A group that is known not to fit. */
+/* A group of boxes that is known not to fit below the capacity. */
 struct failure {
     uint64_t hash;
-    uint32_t run; /* the run of search_run that noted it; a failure of another run does not count */
+    uint32_t run; /* number of the run of search_run that noted the failure; a failure of an earlier
+                     run does not count */
 };
 
 struct search {
@@ -58,7 +60,7 @@ struct search {
     int32_t *stacked;  /* by section: bytes of boxes looked at so far */
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
     int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
-    uint32_t *blame;   /* by section: how often it needed more than the capacity */
+    uint32_t *blame;   /* by section: how often the section needed more than the capacity */
     uint32_t blamed;   /* number of sections for which `blame` has counts */
     enum search_focus focus;
     uint32_t effort;    /* how often the floors are raised at each node */
@@ -68,7 +70,7 @@ struct search {
     uint32_t *part_of; /* by section, for split_group: the part that has the section */
     uint64_t *offsets; /* by rank */
     struct floors floors;
-    uint32_t *placed; /* stack of boxes */
+    uint32_t *placed; /* the placed boxes, as a stack */
     uint32_t placed_count;
     uint32_t reached; /* the most boxes that were placed at once */
     struct entry *pool;
@@ -194,8 +196,8 @@ static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
-/* Counts the box as placed. Returns whether there is now a border between sections that it was the
- * last unplaced box to span. */
+/* Counts the box as placed. Returns whether this leaves a border between sections that no
+ * unplaced box spans any more. */
 static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
@@ -593,7 +595,8 @@ static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool
     bool solved = false; /* the result of the frame that was just left */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
-        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop) /* only a hint */))
+        /* a late stop does no harm */
+        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop)))
             return SEARCH_STOPPED;
         if (!solved && !next_candidate(s, f, &nodes)) {
             if (s->no_memory)

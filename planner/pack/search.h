@@ -19,12 +19,13 @@
 
 #define SEARCH_MOST_BOXES 3000
 
-struct search; /* a workspace */
+struct search; /* the working memory of one thread */
 
 enum search_result {
-    SEARCH_FOUND,     /* offsets are set */
+    SEARCH_FOUND,     /* there is a packing, and its offsets are set */
     SEARCH_EXHAUSTED, /* there is no packing below the capacity */
-    SEARCH_STOPPED,   /* the node limit, the stop flag, or a capacity of too many units */
+    SEARCH_STOPPED,   /* the search ended early: by the node limit, by the stop flag, or because the
+                         capacity is too many units */
     SEARCH_NO_MEMORY,
 };
 

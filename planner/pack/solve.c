@@ -9,11 +9,13 @@
 #include "planner/pack/portfolio.h"
 
 #define LOOK_NANOSECONDS 20000000
-#define MOST_BOXES_AT_ONCE 16000000 /* threads × boxes: bounds the memory of the workspaces */
+/* the most that the number of threads times the number of boxes may be, which bounds the memory
+ * of the threads' workspaces */
+#define MOST_BOXES_AT_ONCE 16000000
 
 struct team {
     struct portfolio portfolio;
-    pthread_cond_t idle; /* the last worker has ended */
+    pthread_cond_t idle; /* signalled when the last worker has ended */
     unsigned working;    /* threads that run; guarded by the portfolio's lock */
 };
 

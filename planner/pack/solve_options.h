@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 struct solve_progress {
-    uint64_t bound; /* bytes, all arenas together */
+    uint64_t bound; /* the lower bound in bytes, for all arenas together */
     uint64_t peak;  /* peak of the best plan so far; UINT64_MAX: there is none yet */
-    double seconds; /* since the start */
+    double seconds; /* seconds since the start of the run */
     double share;   /* share of the work or of the time limit that is over, 0 to 1 */
 };
 
@@ -24,7 +24,7 @@ struct solve_options {
 
 struct solve_result {
     uint64_t bound;
-    uint64_t peak;   /* UINT64_MAX: none is below 2^64 */
+    uint64_t peak;   /* the peak of the plan; UINT64_MAX: no plan has a peak below 2^64 */
     uint64_t *peaks; /* by arena; the caller frees it */
     bool optimal;    /* no plan has a lower peak */
 };

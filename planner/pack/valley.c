@@ -22,14 +22,14 @@ struct level {
 /* A segment is known by its leftmost section. */
 struct segment {
     uint64_t height;
-    uint32_t right; /* just past its last section */
+    uint32_t right; /* the first section after this one's last */
     uint32_t stamp;
 };
 
 struct valley {
-    struct node *tree; /* leaves from `leaves` on */
+    struct node *tree; /* the leaves stand at the indexes from `leaves` on */
     uint32_t leaves;
-    uint32_t *first_at; /* by section: the first box born there or later */
+    uint32_t *first_at; /* by section: the first box that is born in it or later */
     uint32_t *left_of;  /* by the section just past a segment: the segment's leftmost section */
     struct segment *segments;
     struct level *heap;
@@ -154,7 +154,8 @@ static void search_below(const struct valley *v, uint32_t top, uint32_t death, u
     }
 }
 
-/* The best-ranked unplaced box whose life is within [birth, death), or NO_BOX. */
+/* Returns the best-ranked unplaced box that is alive only within the sections [birth, death), or
+ * NO_BOX. */
 static uint32_t best_within(const struct valley *v, uint32_t birth, uint32_t death) {
     uint32_t best = NO_BOX, found = NO_BOX;
     uint32_t a = v->first_at[birth] + v->leaves;
@@ -174,7 +175,8 @@ static void lay_segment(struct valley *v, uint32_t left, uint32_t right, uint64_
     v->left_of[right] = left;
 }
 
-/* Lays [left, right) at this height, joined with neighbours of the same height. */
+/* Makes the sections [left, right) one segment of this height, and merges it with each
+ * neighbouring segment of the same height. */
 static void join_segment(struct valley *v, uint32_t left, uint32_t right, uint64_t height) {
     if (right < v->sections && v->segments[right].height == height) {
         v->segments[right].stamp++;
@@ -203,7 +205,8 @@ static void lay_box(struct valley *v, uint32_t left, const struct box *box) {
     join_segment(v, box->birth, box->death, segment.height + box->size);
 }
 
-/* Raises the segment to its lower neighbour; false when it is the whole skyline. */
+/* Raises the segment to the height of its lower neighbour; false: the segment is the whole
+ * skyline, so that it has no neighbour. */
 static bool raise_segment(struct valley *v, uint32_t left) {
     const uint32_t right = v->segments[left].right;
     const uint64_t before = left > 0 ? v->segments[v->left_of[left]].height : UINT64_MAX;
@@ -237,7 +240,7 @@ static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
     watch_add(BOXES_PER_LOOK);
-    return !stop || !bfc_load_relaxed(stop) /* only a hint */;
+    return !stop || !bfc_load_relaxed(stop) /* a late stop does no harm */;
 }
 
 static struct valley_result fill_up(struct valley *v, const struct box *boxes, uint32_t *left_over,

@@ -17,7 +17,7 @@
 
 #define NO_BOX UINT32_MAX
 
-struct valley; /* a workspace */
+struct valley; /* the working memory of one thread */
 
 /*
  * Makes a workspace for parts of up to `boxes` boxes and `sections` sections; NULL: no host memory.
@@ -26,8 +26,8 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections);
 void valley_destroy(struct valley *valley);
 
 struct valley_result {
-    uint64_t peak;   /* valid only if `done` */
-    uint32_t failed; /* the box that did not fit below the limit, or NO_BOX */
+    uint64_t peak;   /* the peak of the packing; valid only if `done` is set */
+    uint32_t failed; /* the box that did not fit below the limit; NO_BOX: there was none */
     bool done;
 };
 

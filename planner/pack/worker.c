@@ -21,7 +21,7 @@
 #define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
 #define FARTHEST 0.7          /* share of the short searches whose focus is the best so far */
 #define LEARNING 0.7          /* share of the short searches that use blame (ranks_learn) */
-#define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
+#define MOST_SQUEAKS 40       /* the most tries in a row with one set of weights */
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
     const size_t n = (size_t)(boxes > items ? boxes : items) + 1;
@@ -82,7 +82,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     }
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
-    if (stop && bfc_load_relaxed(stop) /* only a hint */)
+    if (stop && bfc_load_relaxed(stop) /* a late stop does no harm */)
         return result; /* the search was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
@@ -112,7 +112,7 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
         draw_worths(worker, arena->traits + part->part->from, n, random);
         const double spread = ranks_spread(worker->worth, n);
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
-            if (bfc_load_relaxed(worker->stop) /* only a hint */)
+            if (bfc_load_relaxed(worker->stop) /* a late stop does no harm */)
                 return;
             const struct valley_result result = pack_part(worker, arena, part);
             work += n;
@@ -267,7 +267,7 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
         plan.focus = choose_focus(worker, i, random);
         plan.effort = i % SEARCH_EFFORTS;
         over = search_part(worker, arena, part, &plan) || worker->no_memory ||
-               bfc_load_relaxed(worker->stop) /* only a hint */;
+               bfc_load_relaxed(worker->stop) /* a late stop does no harm */;
         if (!worker->no_memory)
             note_reach(worker, plan.focus);
     }

@@ -22,22 +22,23 @@ struct reach {
 };
 
 struct worker {
-    pthread_mutex_t *lock; /* the portfolio's */
+    pthread_mutex_t *lock; /* the lock of the portfolio */
     const bool *stop;      /* atomic: long jobs end soon after it is set */
     uint64_t seed;
     uint64_t align;
     struct valley *valley;
     enum strategy strategy;
-    struct search *search;              /* made when it is first needed */
+    struct search *search; /* the searches' workspace, which is made when it is first needed */
     const struct part_state *searched;  /* the part that `search` was last used for */
     struct reach reach[SEARCH_FOCUSES]; /* results of the short searches of that part */
-    struct fill *fill;                  /* made when it is first needed for fill_arena */
+    struct fill *fill; /* the workspace of hole filling, which is made when it is first needed for
+                          fill_arena */
     const struct arena *fill_arena;
     uint32_t *rank;
     double *worth;
     struct keyed *spare;
     uint64_t *offsets;
-    bool no_memory; /* a job could not be done */
+    bool no_memory; /* whether a job could not be done for want of memory */
 };
 
 /* Makes room for parts of up to `boxes` and `sections` and arenas of up to `items`. False: no host

@@ -2,18 +2,19 @@
 
 #include <stdlib.h>
 
-#define REACH 16                /* how far string and loop may shift against each other */
-#define BAND (2 * REACH + 1)    /* number of shifts */
-#define ROWS 64                 /* tokens that are aligned at once */
-#define KEPT 48                 /* of the ROWS aligned tokens, how many keep their places */
-#define LEAST_SHARE 3           /* at least 1 / LEAST_SHARE of a stretch's tokens must match */
-#define IMPOSSIBLE (-(1 << 20)) /* score of a cell that no alignment reaches */
+#define REACH 16 /* the most tokens by which string and loop may shift against each other */
+#define BAND (2 * REACH + 1) /* number of shifts */
+#define ROWS 64              /* tokens that are aligned at once */
+#define KEPT 48              /* of the ROWS aligned tokens, how many keep their places */
+#define LEAST_SHARE 3        /* at least 1 / LEAST_SHARE of a stretch's tokens must match */
+/* score of a cell of the alignment's table that no alignment can reach */
+#define IMPOSSIBLE (-(1 << 20))
 #define SAME 2
 #define OTHER (-1)
 
-enum move { BOTH, STRING, LOOP }; /* which of the two advances by one token */
+enum move { BOTH, STRING, LOOP }; /* which of string and loop advances by one token */
 
-/* A stretch of the string, and of the loop from `place` on. */
+/* A stretch of the string's tokens that is aligned with the loop's tokens from `place` on. */
 struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
@@ -135,15 +136,16 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* Counts for one of the loop's tokens. */
+/* What a pass over the string counts for one of the loop's tokens. */
 struct tally {
-    uint32_t hits;      /* how often the token came */
+    uint32_t hits;      /* how often the string has the token at its place in the loop */
     uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
-    uint32_t followed;  /* how often the candidate came next */
-    uint64_t candidate; /* a token that came next where the loop has another one */
+    uint32_t followed;  /* how often the string had the candidate next */
+    uint64_t candidate; /* a token that the string has next where the loop has another one */
 };
 
-/* Whether the token at `at` has a place in the loop, and the one after it has none. */
+/* Whether the string's token at `at` has a place in the loop, and the string's next token has
+ * none. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;

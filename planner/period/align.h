@@ -18,9 +18,9 @@ struct token_loop {
 struct alignment {
     uint32_t *places; /* by token: how many of the loop's tokens, counted through all repetitions,
                          come before it; ALIGN_NOWHERE: it is not in the loop */
-    uint32_t covered; /* tokens up to where the string stops following the loop */
+    uint32_t covered; /* number of the string's tokens up to where it stops following the loop */
     uint32_t passed;  /* the loop's tokens up to there, counted through all repetitions */
-    uint32_t matched; /* tokens with a place */
+    uint32_t matched; /* number of the string's tokens that have a place in the loop */
 };
 
 /* Aligns the string, from token 0 on, with the loop, from its first token on. `places` has room for

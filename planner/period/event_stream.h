@@ -33,7 +33,7 @@ struct refusal {
 
 struct events {
     struct event *list;
-    struct allocation *allocations; /* in order of birth */
+    struct allocation *allocations; /* the allocations, in order of birth */
     struct refusal *refusals;
     uint32_t refusals_count;
     uint32_t count;

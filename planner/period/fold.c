@@ -23,7 +23,8 @@ static uint64_t tick_of(uint32_t event) {
 }
 
 static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
-    const size_t n = (size_t)visible * 2 + 1; /* each may cross the period's end */
+    /* each row may cross the period's end, and then gets a second row */
+    const size_t n = (size_t)visible * 2 + 1;
     lifetimes->rows = calloc(n, sizeof *lifetimes->rows);
     lifetimes->ids.list = calloc(n, sizeof *lifetimes->ids.list);
     lifetimes->text.bytes = calloc(n, ROW_NAMES);
@@ -89,7 +90,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    if (rest > a->birth) { /* blocks of two repetitions live at once */
+    /* the block still lives when the next repetition allocates its own block */
+    if (rest > a->birth) {
         row->unplanned = row->size;
         row->size = 0;
         return;

@@ -13,7 +13,8 @@ struct voting {
     uint64_t *grams; /* hashes of stretches, by where these begin */
     uint32_t *next;  /* by stretch: where the next equal one begins */
     uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
-    uint32_t *votes; /* by distance: votes; later the running sums of the votes */
+    uint32_t *votes; /* by distance: how many votes it has; later the sum of the votes for all
+                        distances up to it */
     uint32_t n;      /* number of stretches */
     uint32_t mask;   /* number of slots of the table, less 1 */
 };
@@ -46,7 +47,7 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
         voting->votes[i] += voting->votes[i - 1];
 }
 
-/* How far the votes for one distance scatter: the square root of the distance. */
+/* Returns how far the votes for one distance scatter: about the square root of the distance. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -79,7 +80,7 @@ static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
     return best;
 }
 
-/* How many of the first stretches come again at this distance. */
+/* Returns how many of the first stretches come again at this distance. */
 static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     uint32_t again = 0;
     for (uint32_t at = 0; at < FIRST && at + lag < voting->n; at++)

@@ -12,7 +12,7 @@
 #define LAGS_LEAST 8 /* tokens: the shortest distance that is reported */
 
 struct lags {
-    uint32_t list[LAGS_MOST]; /* tokens; the most votes first */
+    uint32_t list[LAGS_MOST]; /* the distances in tokens, those with the most votes first */
     uint32_t count;
 };
 

@@ -39,7 +39,8 @@ struct run {
     uint32_t step;
 };
 
-/* The longest prefix of tokens[0, n) that repeats often enough. `border` has room for n + 1. */
+/* Finds the longest prefix of the first n tokens that repeats often enough. `border` has room
+ * for n + 1 numbers. */
 static struct run longest_run(const uint64_t *tokens, uint32_t n, uint32_t *border) {
     struct run best = {0, 0, 0};
     uint32_t k = 0;
@@ -86,7 +87,7 @@ uint64_t period_steps(const struct events *events) {
     return 2 * tails;
 }
 
-/* The longest run that ends before a tail of 0, 1, 2, 4, … events. */
+/* Finds the longest run that ends before a tail of 0, 1, 2, 4, … events. */
 static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     (void)exact;
@@ -120,7 +121,7 @@ static double repetition_peak(const struct events *events, const struct period *
     for (uint32_t i = from; i < from + period->length_events; i++) {
         const struct event *event = &events->list[i];
         if (event->allocation < first)
-            continue; /* the event frees a block of an earlier repetition */
+            continue; /* the event frees a block that an earlier repetition allocated */
         const double size = !bytes ? (double)events->allocations[event->allocation].bytes
                                    : (double)bytes[event->allocation - first];
         live += event->is_free ? -size : size;
@@ -217,7 +218,7 @@ bool period_find(struct period *period, const struct events *events, struct plan
     return find_run_with(period, events, best_run, error);
 }
 
-/* ---- of a stream that goes on ---- */
+/* ---- the period of a stream that goes on ---- */
 
 static bool frees_all(const struct events *events, struct run run) {
     uint32_t ends[LEAST_REPETITIONS + 1];
@@ -262,7 +263,8 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* The allocation of the first repetition before which the fewest bytes live, as an event. */
+/* Returns the index of the event of that allocation of the first repetition before which the
+ * fewest bytes live. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;

@@ -35,7 +35,8 @@ struct period {
     double growth; /* most live bytes with the planned sizes ÷ those of an average repetition */
 };
 
-/* False: no host memory. A stream without a period is a success with length 0. */
+/* Finds the period of a stream. For a stream without a period it succeeds with the length 0.
+ * False: the host has no memory. */
 bool period_find(struct period *period, const struct events *events, struct plan_error *error);
 
 /* How many steps of watch.h period_find takes, at most. */

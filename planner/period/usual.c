@@ -19,9 +19,10 @@
 #define ALIKE 7              /* tenths of the allocations that match the loop, at least */
 #define LENGTHS 10 /* the mean repetition may be longer or shorter than the loop by 1 / LENGTHS */
 #define LIKE 0.3   /* the least likeness of two repetitions; 0.64 with 20 % changed */
-#define NEARLY 0.9 /* a shorter period is preferred down to this part of the likeness */
-#define ROUNDS 8   /* the loop is corrected at most so many times */
-#define COPIES 4   /* repetitions that are written: three are a period, and one may lack frees */
+/* a shorter period is preferred if its likeness is at least this part of the best likeness */
+#define NEARLY 0.9
+#define ROUNDS 8 /* the loop is corrected at most so many times */
+#define COPIES 4 /* repetitions that are written: three are a period, and one may lack frees */
 
 struct search {
     const struct events *events;
@@ -54,17 +55,15 @@ static bool frees_all(const struct search *search) {
     for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
         if (alignment->places[i] != ALIGN_NOWHERE &&
             alignment->places[i] >= passes * search->loop.count) {
-            const uint32_t last = search->n - 1 - i; /* allocation of this pass */
+            const uint32_t last = search->n - 1 - i; /* index of the last allocation of this pass */
             ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
         }
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/*
- * The share of tokens that match if the stream is aligned with its last `lag` tokens, over about
- * `reach` tokens; tokens that either side skips count as different. 0: the repetitions do not free
- * what they allocate, so they are only a part of a loop.
- */
+/* Returns the share of tokens that match if the stream is aligned with repetitions of its last
+ * `lag` tokens, over about `reach` tokens. Tokens that either side skips count as different. 0:
+ * the repetitions do not free what they allocate, so they are only a part of a loop. */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);
@@ -155,13 +154,13 @@ static bool find_loop(struct search *search, bool *found) {
  * slot p % length of the loop, and all places of the stream are below `end`. */
 struct course {
     const struct events *events;
-    uint32_t *places; /* by allocation; ALIGN_NOWHERE: none */
+    uint32_t *places; /* by allocation: its place; ALIGN_NOWHERE: it has no place */
     uint32_t *deaths; /* by allocation: the place of the next allocation after its free */
     uint32_t length, end;
     uint32_t next_place;  /* the place that is next after the stream's last one */
     struct keyed *ages;   /* known ages of allocations, with their slots */
     uint32_t *usual_ages; /* by slot: the median age of its allocations */
-    uint32_t *samples;    /* by slot: an allocation that was in the slot */
+    uint32_t *samples;    /* by slot: an allocation that was in this slot in some repetition */
 };
 
 /* How many allocations of the loop are still missing after the stream's last one. */

@@ -23,7 +23,8 @@ static uint32_t find_leader(uint32_t *leader, uint32_t row) {
     return row;
 }
 
-/* The lower row leads, so that leaders come in row order. */
+/* The row with the lower index becomes the leader of a class, so that the order of leaders is
+ * that of rows. */
 static void join_classes(uint32_t *leader, uint32_t a, uint32_t b) {
     a = find_leader(leader, a);
     b = find_leader(leader, b);

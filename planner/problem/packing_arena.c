@@ -16,7 +16,7 @@ struct builder {
     struct problem *problem;
     struct classes classes;
     struct plan_error *error;
-    struct keyed *order; /* rows by space, item and class */
+    struct keyed *order; /* the rows, ordered by space, item and class */
     uint32_t *pieces;    /* by space: how many pieces were made so far */
     struct staircase staircase;
 };

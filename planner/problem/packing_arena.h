@@ -18,7 +18,7 @@
 #include "planner/problem/piece.h"
 
 struct box {
-    uint32_t birth; /* sections, half-open */
+    uint32_t birth; /* the section in which the box begins; the box ends before section `death` */
     uint32_t death;
     uint64_t size; /* bytes, a multiple of the alignment */
 };
@@ -29,11 +29,12 @@ struct arena {
     struct box *boxes; /* by item */
     uint64_t *spans;   /* by item: ticks from first birth to last death */
     struct piece *pieces;
-    uint32_t *first; /* by item, count + 1 of them: its first piece */
+    uint32_t *first; /* by item, with one entry more for the end: its first piece */
     uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */
     uint64_t bound;  /* no plan can have a lower peak */
-    uint64_t gap;    /* between different streams, in ticks */
-    bool streams;    /* rows of the problem have different streams */
+    uint64_t gap; /* rows of different streams share memory only if they are more than so many ticks
+                     apart */
+    bool streams; /* rows of the problem have different streams */
     bool exact;
 };
 
@@ -49,7 +50,8 @@ struct problem {
 /* Steps that problem_build counts for each row (planner/common/watch.h). */
 #define PROBLEM_STEPS 4u
 
-/* Contradictory rows are refused with an error that names them. `gap` as in struct arena. */
+/* Makes the arenas. Contradictory rows are refused with an error that names them. `gap` is that
+ * of struct arena. */
 bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, uint64_t align,
                    uint64_t gap, struct plan_error *error);
 void problem_free(struct problem *problem);

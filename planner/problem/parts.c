@@ -51,7 +51,8 @@ static bool bound_part(struct cutter *cutter, struct part *part) {
         return false;
     for (uint32_t i = 0; i < part->count; i++) {
         change[boxes[i].birth] += boxes[i].size;
-        change[boxes[i].death] -= boxes[i].size; /* may wrap; the sum below wraps back */
+        /* the difference may wrap below 0, and the running sum wraps back */
+        change[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 0; s < part->sections; s++) {
         live += change[s];

@@ -8,13 +8,14 @@
 
 #include "planner/problem/packing_arena.h"
 
-/* Boxes [from, from + count) of parts.boxes, in order of birth, sections from 0 to `sections`. */
+/* A part of an arena: the boxes [from, from + count) of parts.boxes, in order of birth. Their
+ * sections are numbered from 0 to below `sections`. */
 struct part {
     uint32_t from;
     uint32_t count;
     uint32_t sections;
-    uint64_t base;  /* bytes that lie below the part */
-    uint64_t bound; /* most live bytes of its own boxes */
+    uint64_t base;  /* bytes of the boxes that lie below the part */
+    uint64_t bound; /* the most bytes of the part's own boxes that live at any time */
 };
 
 struct parts {

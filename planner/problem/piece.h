@@ -9,7 +9,7 @@ struct piece {
     uint64_t death;
     uint64_t place; /* bytes from the item's start */
     uint64_t size;
-    uint32_t stream; /* number of the stream, or ROW_NONE */
+    uint32_t stream; /* number of the row's stream, or ROW_NONE */
     uint32_t row;    /* one of the rows that it covers, for messages */
 };
 

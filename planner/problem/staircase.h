@@ -9,9 +9,10 @@
 
 #include "planner/problem/piece.h"
 
-/* Room for the sweep; grows as needed. Zero-filled is empty. */
+/* The memory of the sweep, which grows as needed. A structure that is all zeros is valid and
+ * empty. */
 struct staircase {
-    struct piece *rows; /* in: one piece a row, any order */
+    struct piece *rows; /* input: one piece for each row, in any order */
     uint32_t count;
     uint32_t room;
     uint32_t *heap;
@@ -20,7 +21,8 @@ struct staircase {
 bool staircase_reserve(struct staircase *staircase, uint32_t rows);
 void staircase_free(struct staircase *staircase);
 
-/* Writes at most 2 × count - 1 pieces in time order, none touching another of the same size. */
+/* Writes the outline as at most 2 × count - 1 pieces in order of time. Pieces of the same size
+ * never touch. */
 uint32_t staircase_outline(struct staircase *staircase, struct piece *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct interval {
-    uint64_t birth; /* half-open; birth < death */
+    uint64_t birth; /* the interval contains its birth but not its death; birth < death */
     uint64_t death;
     uint64_t size;
 };
@@ -19,7 +19,7 @@ struct sweep {
     uint32_t *birth; /* by interval: its sections, half-open; NULL: not wanted */
     uint32_t *death;
     uint32_t sections;
-    uint64_t most;    /* live bytes; saturates at UINT64_MAX */
+    uint64_t most;    /* the most live bytes; UINT64_MAX if they are more */
     uint32_t most_at; /* the interval whose birth first reached `most` */
 };
 

@@ -1,9 +1,10 @@
-"""bfcpreload from Python: what the pools hold, who holds it, giving memory back, recording.
+"""bfcpreload from Python: shows what the pools hold and who holds it, gives memory back, and records a job.
 
-Without a process id the functions are about this process, which then runs with libbfcpreload.so
-preloaded; with one, about any job of the same user. Nothing has to be built: this process is asked
-by the library's C interface, others by the program bfcstat (on PATH, or named by the variable
-BFCSTAT), which who(), record() and dump_snapshot() need in any case. Sizes are in bytes.
+Without a process id the functions are about this process, which must run with libbfcpreload.so
+preloaded; with a process id they are about that job, which must be of the same user. Nothing has to
+be built: this process is asked by the library's C interface, other processes by the program bfcstat
+(on PATH, or named by the variable BFCSTAT), which who(), record() and dump_snapshot() need in any
+case. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def is_loaded() -> bool:
     return hasattr(ctypes.CDLL(None), "bfc_interface")
 
 
-# ---- others: bfcstat ----
+# ---- other processes: asked by bfcstat ----
 
 
 def _bfcstat() -> str:
@@ -76,13 +77,13 @@ def _bfcstat() -> str:
 
 
 def _environment() -> Dict[str, str]:
-    """bfcstat itself needs no pool."""
+    """Returns the environment for bfcstat, without LD_PRELOAD, because bfcstat itself needs no pool."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """What BFCSTAT names may be no program."""
+    """Turns a failure to start bfcstat into an Error, as the variable BFCSTAT may name something that is no program."""
     try:
         yield
     except OSError as error:
@@ -98,7 +99,7 @@ def _ask(*arguments: str) -> str:
     return run.stdout
 
 
-# ---- how it is shown ----
+# ---- how results are shown ----
 
 
 def _size(size: float) -> str:
@@ -111,7 +112,7 @@ def _size(size: float) -> str:
 
 
 def _table(caption: str, head: List[str], rows: List[List[str]], words: int) -> str:
-    """`words`: the column that is not of figures."""
+    """Returns a table in HTML. All its columns are of figures, except column number `words`, which is of words."""
     styles = ["text-align:left" if i == words else "text-align:right;white-space:nowrap" for i in range(len(head))]
 
     def line(kind: str, cells: List[str]) -> str:
@@ -122,7 +123,7 @@ def _table(caption: str, head: List[str], rows: List[List[str]], words: int) -> 
 
 
 def _text_table(head: List[str], rows: List[List[str]]) -> str:
-    """Columns of figures, and last one of words."""
+    """Returns a table as text. Its columns are of figures, except the last one, which is of words."""
     wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
     return "\n".join("  ".join([*(cell.rjust(width) for cell, width in zip(row, wide)), row[-1]]) for row in [head, *rows])
 
@@ -132,7 +133,7 @@ def _text_table(head: List[str], rows: List[List[str]]) -> str:
 
 @dataclass(frozen=True)
 class Stats:
-    """Sums over the pools whose contexts live; sizes in bytes, the rest counts."""
+    """Sums over the pools whose contexts have not ended. Sizes are in bytes; all other figures are counts."""
 
     reserved: int
     in_use: int
@@ -175,9 +176,9 @@ def _stats_of(pid: int, device: int) -> Stats:
 
 
 def stats(pid: Optional[int] = None, device: int = -1) -> Stats:
-    """The pools' counters, of one device (its ordinal in the process) or of all (-1).
+    """Returns the counters of the pools of one device (its ordinal in the process) or of all devices (-1).
 
-    Peaks are sums of each pool's own."""
+    A peak is the sum of the peaks of all these pools."""
     if pid is not None:
         return _stats_of(pid, device)
     found = _Stats()
@@ -195,8 +196,8 @@ class Frame:
 
     function: Optional[str]  # None: not known
     file: str
-    line: Optional[int] = None  # Python's alone
-    offset: Optional[str] = None  # hexadecimal; of the others
+    line: Optional[int] = None  # only for a function of Python
+    offset: Optional[str] = None  # hexadecimal; only for a function that is not of Python
 
     def __str__(self) -> str:
         name = os.path.basename(self.file) or "no file"
@@ -206,7 +207,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Block:
-    """A block, as bfcpreload.h describes it."""
+    """A block of a pool; bfcpreload.h describes the fields."""
 
     start: int
     size: int
@@ -215,11 +216,11 @@ class Block:
     free_after: int
     region_start: int
     region_size: int
-    id: int  # of a process that was asked by its pid: 0
+    id: int  # 0 if the process was asked by its pid
     device: int
     state: str  # "in use", "free", or "pending": work under way may still use it
-    # Where it was allocated, innermost first; of a process that was asked by its pid, and else empty. Without a
-    # stack: one frame without a file that says why.
+    # The call stack that allocated the block, innermost first. It is known only if the process was asked by its
+    # pid, and is empty otherwise. If the block has no stack, one frame without a file says why.
     frames: Tuple[Frame, ...] = ()
 
 
@@ -230,7 +231,7 @@ _PYTORCHS_STATES = {"active_allocated": "in use", "inactive": "free", "active_pe
 
 
 def _free_around(blocks: List[Dict[str, Any]], index: int, step: int) -> int:
-    """Bytes that are free next to a block, on one side."""
+    """Returns how many bytes are free next to a block: after it if `step` is 1, before it if `step` is -1."""
     free = 0
     index += step
     while 0 <= index < len(blocks) and not blocks[index]["requested_size"]:
@@ -261,8 +262,8 @@ def _snapshot_of(pid: int, device: int) -> List[Block]:
 def dump_snapshot(path: PathLike, pid: Optional[int] = None, seconds: Optional[float] = None) -> None:
     """Writes the blocks and the last calls, with call stacks, for other viewers.
 
-    `path` ends in .pickle: PyTorch's memory snapshot; or in .json: counters for Perfetto. With `seconds`: the
-    calls of that time, which it takes."""
+    If `path` ends in .pickle, the file is PyTorch's memory snapshot; if in .json, it has counters for Perfetto.
+    With `seconds`, the function waits for that time, and writes the calls that were made meanwhile."""
     if pid is None:
         _loaded()
     options = [] if seconds is None else [f"--duration={seconds}"]
@@ -270,7 +271,7 @@ def dump_snapshot(path: PathLike, pid: Optional[int] = None, seconds: Optional[f
 
 
 def snapshot(pid: Optional[int] = None, device: int = -1) -> List[Block]:
-    """All blocks of the pools, of one device or of all (-1), each region's in address order."""
+    """Returns all blocks of the pools of one device or of all devices (-1); in a region they are in address order."""
     if pid is not None:
         return _snapshot_of(pid, device)
     library, size, most = _loaded(), ctypes.sizeof(_Block), 0
@@ -287,9 +288,9 @@ def snapshot(pid: Optional[int] = None, device: int = -1) -> List[Block]:
 
 
 def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
-    """Gives wholly free regions back to the device until `size` bytes have gone (None: all).
+    """Gives wholly free regions back to the device until `size` bytes have gone back (None: gives all back).
 
-    Returns how many bytes went: of another process, as seen from outside."""
+    Returns how many bytes went back. For another process, this is by how much its reserved bytes fell."""
     most = ctypes.c_size_t(-1).value
     if size is not None and not 0 < size <= most:
         raise ValueError(f"size: {size}; accepted are 1 and more, or None for all")
@@ -305,19 +306,19 @@ def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
 
 @dataclass(frozen=True)
 class Holder:
-    """A library, a tag, or with frames a call stack, and what it holds; estimates unless the error is 0.
+    """What a library, a tag or (with frames) a call stack holds. The figures are estimates unless the error is 0.
 
-    Of two moments: the change between them."""
+    If who() compared two moments, they are the change between these."""
 
-    library: str  # of a tag: ""
+    library: str  # "" if the holder is a tag
     bytes: int
-    bytes_error: int  # standard error
+    bytes_error: int  # standard error of `bytes`
     blocks: int
     allocated_bytes: int
     allocated_blocks: int
     samples: int
-    tag: str = ""  # of a library: ""
-    frames: Tuple[Frame, ...] = ()  # innermost first
+    tag: str = ""  # "" if the holder is a library
+    frames: Tuple[Frame, ...] = ()  # functions of the call stack, innermost first
 
 
 @dataclass(frozen=True, repr=False)
@@ -325,14 +326,14 @@ class Who:
     """Who holds the memory: the answer of who()."""
 
     pid: int
-    stacks: str  # BFC_STACKS
+    stacks: str  # the value of BFC_STACKS: how exact the figures are
     in_use: int  # bytes, by the pools' own counters
-    bytes: int  # the same by the samples
+    bytes: int  # bytes in use, by the samples
     bytes_error: int
     libraries: List[Holder]
     sites: List[Holder]
     tags: List[Holder]
-    seconds: Optional[float] = None  # between two moments
+    seconds: Optional[float] = None  # time between the two moments that were compared; None: there was only one
 
     def _amount(self) -> str:
         return f"change in {self.seconds:.4g} s" if self.seconds else "in use"
@@ -342,7 +343,7 @@ class Who:
                 f"± {_size(self.bytes_error)} (BFC_STACKS={self.stacks})")
 
     def _tables(self) -> Iterator[Tuple[str, List[str], List[List[str]]]]:
-        """Caption, head and rows of the libraries and of the largest sites."""
+        """Returns two tables, of the libraries and of the largest sites, each as caption, head and rows."""
         def rows(holders: List[Tuple[Holder, str]]) -> List[List[str]]:
             return [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"] for h, name in holders]
         head = [self._amount(), "±", "blocks"]
@@ -365,9 +366,9 @@ def _holder(answer: Dict[str, Any]) -> Holder:
 
 
 def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
-    """Who holds the memory, by library, by tag and by call stack, most first.
+    """Returns who holds the memory, by library, by tag and by call stack, the largest holders first.
 
-    With `seconds`: what changes in that time. BFC_STACKS says how exact it is."""
+    With `seconds`, returns what changes in that time instead. BFC_STACKS determines how exact the figures are."""
     if pid is None:
         _loaded()
     options = [] if seconds is None else [f"--diff={seconds}"]
@@ -384,7 +385,7 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
 
 @contextmanager
 def tag(name: str) -> Iterator[None]:
-    """Tags what this thread allocates while the body runs; nothing where the library is not loaded."""
+    """Tags what this thread allocates while the body runs. Does nothing if the library is not loaded."""
     loaded = ctypes.CDLL(None)
     tagged = hasattr(loaded, "bfc_tag_push")
     if tagged:
@@ -400,7 +401,7 @@ def tag(name: str) -> Iterator[None]:
 
 
 def _state_of(path: PathLike) -> Optional[tuple]:
-    """Of a file: changes with what is written; None: there is none."""
+    """Returns a value that changes when something is written to the file; None: there is no such file."""
     try:
         state = os.stat(path)
     except OSError:
@@ -409,7 +410,9 @@ def _state_of(path: PathLike) -> Optional[tuple]:
 
 
 def _await_recording(recorder: "subprocess.Popen[str]", path: PathLike, before: Optional[tuple]) -> None:
-    """Until the first lines are there, or the recorder has ended; of a pipe, that does not show."""
+    """Waits until the first lines are in the file, the recorder has ended, or 5 seconds are over.
+
+    The limit is for a pipe, whose size does not show that something was written."""
     until = time.monotonic() + 5
     while recorder.poll() is None and time.monotonic() < until:
         now = _state_of(path)

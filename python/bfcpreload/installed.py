@@ -1,4 +1,4 @@
-"""Where pip put the files of this package."""
+"""Finds the files of this package where pip put them."""
 
 import os
 import sysconfig
@@ -6,14 +6,14 @@ from typing import Iterator
 
 
 class Error(RuntimeError):
-    """The library is not loaded, there is no such job, or bfcstat said no; the text says which."""
+    """The library is not loaded, there is no such job, or bfcstat has failed; the message says which."""
 
     __module__ = "bfcpreload"
 
 
 def _places(folder: str) -> Iterator[str]:
-    """Where pip puts files of this package: the environment's prefix, or the user's."""
-    default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # from Python 3.10 on
+    """Yields the folders where pip may have put files: below the prefix of the environment, and below the user's."""
+    default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # exists from Python 3.10 on
     for scheme in (default(), "posix_prefix", "posix_user"):
         yield os.path.normpath(os.path.join(sysconfig.get_path("scripts", scheme), "..", folder))
 
@@ -27,10 +27,10 @@ def _find(folder: str, name: str) -> str:
 
 
 def library() -> str:
-    """The path of libbfcpreload.so, for LD_PRELOAD."""
+    """Returns the path of libbfcpreload.so, for LD_PRELOAD."""
     return _find("lib/bfcpreload", "libbfcpreload.so")
 
 
 def tool(name: str) -> str:
-    """The path of bfcrun, bfcstat, bfcplan or bfcreplay."""
+    """Returns the path of the program bfcrun, bfcstat, bfcplan or bfcreplay."""
     return _find("bin", name)

@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 struct address_table {
-    void *entries; /* `slots` entries; address 0: an empty slot; address_table_put moves them */
+    void *entries; /* room for `slots` entries; a slot whose address is 0 is empty;
+                      address_table_put may move the entries */
     size_t entry_size, count, slots;
 };
 

@@ -39,7 +39,7 @@ struct event_order {
     uint64_t unlisted_pools; /* bit i: no answer lists the blocks of pool i */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
-    struct bfc_event ordered[2 * BFC_EVENTS]; /* result of the last call */
+    struct bfc_event ordered[2 * BFC_EVENTS]; /* the events that the last call has put into order */
 };
 
 /* Notes in `order` which blocks were in use before the events of `later`, if `who` lists the job's

@@ -12,7 +12,8 @@
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/management_library.h"
 
-/* No machine has more; a job may make devices up. */
+/* The most devices that are listed. No machine has more, but a job could claim devices that do
+ * not exist. */
 #define MOST_GPUS 256u
 
 static const uint8_t no_uuid[16];
@@ -75,7 +76,8 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
     gpu->used = bfc_subtract_saturating(pool->device_total, pool->device_free);
 }
 
-/* The figures are not all of one moment, and a job can say what it likes. */
+/* Bounds each figure by the device's memory, because the figures are not all of one moment, and
+ * a job could write any number. */
 static void bound_figures(struct gpu *gpu) {
     gpu->in_use = bfc_min(gpu->in_use, gpu->total);
     gpu->cached = bfc_min(gpu->cached, gpu->total - gpu->in_use);

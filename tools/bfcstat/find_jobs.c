@@ -136,7 +136,7 @@ bool find_jobs(int directory, struct findings *findings) {
     return enough;
 }
 
-/* --- within bounds --- */
+/* --- finding jobs within bounds on their number --- */
 
 struct listing {
     struct shares shares;

@@ -208,7 +208,8 @@ static void read_processes(struct processes *processes) {
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
-        if ((processes->count & (processes->count - 1)) == 0) { /* the list is full */
+        /* the list has no room for more processes */
+        if ((processes->count & (processes->count - 1)) == 0) {
             size_t capacity = processes->count ? processes->count * 2 : 1;
             struct process *larger =
                 reallocarray(processes->list, capacity, sizeof *processes->list);

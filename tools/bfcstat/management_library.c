@@ -69,7 +69,8 @@ static void read_uuid(const char *text, uint8_t uuid[16]) {
     }
 }
 
-/* Devices without memory of their own tell nothing. */
+/* Sets how much memory the device has and uses. False: the library does not tell, as for devices
+ * without memory of their own. */
 static bool read_memory(device_handle device, struct gpu *gpu) {
     struct memory memory;
     if (library.nvmlDeviceGetMemoryInfo(device, &memory) != 0)
@@ -81,7 +82,7 @@ static bool read_memory(device_handle device, struct gpu *gpu) {
     return true;
 }
 
-/* Sets what the device tells. False: the device is lost. */
+/* Sets what the library tells of the device. False: the device is lost. */
 static bool read_device(device_handle device, struct gpu *gpu) {
     char uuid[96];
     struct address address;

@@ -15,8 +15,8 @@
  * memory is set. */
 size_t management_devices(struct gpu *gpus, size_t most);
 
-/* Sets the same of a part of a device (MIG), which is not listed, by gpu->uuid. False: there is
- * none. */
+/* Sets the names and the memory of the part of a device (MIG) that has the UUID gpu->uuid;
+ * management_devices does not list such parts. False: there is no such part. */
 bool management_part(struct gpu *gpu);
 
 #endif

@@ -26,9 +26,9 @@ struct share_list {
     size_t count;
 };
 
-/* All but the bounds must be zero at first. */
+/* The counts of shares. All members but the bounds must be zero at first. */
 struct shares {
-    size_t user, block, all; /* bounds */
+    size_t user, block, all; /* bounds on the shares of a user, of a block of users, and of all */
     size_t taken;
     struct share_list users, blocks;
 };

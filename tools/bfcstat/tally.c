@@ -18,7 +18,7 @@
 #define MOST_TALLIES 1024u
 static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
-/* What was last read of a section. */
+/* What was last read of a pool's section of a segment. */
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
@@ -29,7 +29,8 @@ struct seen {
 struct kept {
     struct bfc_segment_name name;
     int file;
-    bool before; /* it was there before the folder was watched, and has not been read */
+    bool before; /* whether the segment was there before the folder was watched, and has not been
+                    read yet */
     struct seen seen[BFC_SEGMENT_POOLS];
 };
 
@@ -182,7 +183,8 @@ static bool keep_found(void *context, int directory, const struct bfc_segment_na
 
 /* ---- the folder ---- */
 
-/* A job whose segment is still there has not ended. */
+/* Closes a segment that is kept open, and counts its job's end only if the segment was removed:
+ * a job whose segment is still there has not ended. */
 static void leave_kept(struct tally_book *book, struct kept *kept) {
     struct stat status;
     if (fstat(kept->file, &status) == 0 && status.st_nlink == 0) {
@@ -214,7 +216,7 @@ static void start_watching(struct tally_book *book) {
         bfc_segment_names_visit(book->directory, SIZE_MAX, keep_found, book);
 }
 
-/* Takes in one change; false: changes were lost, or the folder is gone. */
+/* Handles one change of the folder; false: the system has lost changes, or the folder is gone. */
 static bool take_change(struct tally_book *book, const struct inotify_event *event) {
     struct bfc_segment_name name;
     if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED))

@@ -34,7 +34,7 @@ struct track {
     int32_t pid;
     unsigned pool;
     uint64_t allocations, waits, fences;
-    double allocations_rate, waits_rate, fences_rate; /* a second */
+    double allocations_rate, waits_rate, fences_rate; /* how often in a second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -500,7 +500,8 @@ static void draw_detail(int line, const struct row *row) {
         draw_histograms(line, row);
 }
 
-/* The lines of a detail that are always there: its name, sparkline and device, and one of a map. */
+/* The number of lines that the view of the selected job always has: its name, its sparkline, its
+ * device, and one line of a map. */
 #define DETAIL_LINES 4
 
 static void draw_jobs(void) {

@@ -11,13 +11,13 @@ import shlex
 import sys
 
 FILE, FOLDER, PID, ANY = "file", "folder", "pid", "any"
-# What the values of some options are, where their tables say only that there is one.
+# What kind of value some options take, because their tables say only that they take a value.
 VALUES = {"output": FILE, "offsets": FILE, "events": FILE, "plot": FILE, "directory": FOLDER,
           "library": FILE, "record": FILE, "by": ["library", "tag"]}
 
 
 class Option:
-    """--name; values: None (takes none), a list of words, or FILE, FOLDER, PID, ANY."""
+    """An option --name. `values` is what it takes: None (no value), a list of words, or FILE, FOLDER, PID or ANY."""
 
     def __init__(self, name, values, meaning=""):
         self.name, self.values, self.meaning = name, values, meaning
@@ -51,7 +51,7 @@ def needed(found, where):
 
 
 def words_of(accepted):
-    """The words of "one of a, b", "0 or 1"; [] where other values are accepted."""
+    """Returns the words that "one of a, b" or "0 or 1" lists; [] if other values are accepted."""
     if accepted == "0 or 1":
         return ["0", "1"]
     return accepted[len("one of "):].split(", ") if accepted.startswith("one of ") else []
@@ -87,7 +87,7 @@ def bfcstat(sources):
 
 
 def choices_in(text, name):
-    """The words of "--name a|b|c" in a help text."""
+    """Returns the words a, b and c if the help text has "--name a|b|c"; else what value_of gives."""
     found = re.search(rf"--{name} ([a-z-]+(?:\|[a-z-]+)+)", text)
     return found.group(1).split("|") if found else value_of(name)
 
@@ -113,19 +113,20 @@ def bfcreplay(sources):
 
 # ---- bash ----
 
-# What follows the program is the program's.
+# The words after the name of the program that bfcrun starts belong to that program.
 PROGRAM = """
     if [[ -n $command ]]; then
         compopt -o default
         return
     fi
     [[ $before == = || ${COMP_WORDS[COMP_CWORD]} == = ]] || option=''"""
-# Digits alone: anybody may give a file there any name, and bash expands the words of compgen -W.
+# Only file names whose numbers are digits count: anybody may give a file in /dev/shm any name, and bash would expand
+# what such a name contains, as compgen -W expands its words.
 PIDS = r"""ls /dev/shm 2>/dev/null | sed -n 's/^bfcpreload\.[0-9]*\.[0-9]*\.\([0-9]*\)$/\1/p'"""
 
 
 def bash_words(kind):
-    """A command that prints the candidates for "$current"."""
+    """Returns a command of bash that prints the candidates for the word "$current"."""
     if isinstance(kind, list):
         return f"compgen -W {shlex.quote(' '.join(kind))} -- \"$current\""
     if kind == PID:
@@ -135,7 +136,8 @@ def bash_words(kind):
 
 
 def bash_case(tool):
-    """The answer for `tool`, once $option (its value is wanted) and $current are set."""
+    """Returns the code that completes a word of `tool`. It needs $current, the word so far, and $option, the option
+    whose value that word is."""
     lines = ["case $option in"]
     flags = []
     for option in tool.options:

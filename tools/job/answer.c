@@ -13,7 +13,9 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-#define MOST_TRIES 100 /* other readers may take the file that this reader asked for */
+/* the job is asked at most so often, as other readers may take the file that it wrote for this
+ * one */
+#define MOST_TRIES 100
 
 /* ---- asking ---- */
 

@@ -20,8 +20,10 @@ struct bfc_question {
     /* Return the words of the header that count requests and answered requests. */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
-    const char *unknown; /* error text if the job's library is too old: "which takes no stacks" */
-    const char *none;    /* error text if there is no file: "has taken no stacks: ..." */
+    const char *unknown; /* end of the error message if the job's library is too old, as "which
+                            takes no stacks" */
+    /* end of the error message if there is no file, as "has taken no stacks: ..." */
+    const char *none;
 };
 
 /* Reads an open file as a whole into `to`. False: its content is not valid. */

@@ -20,7 +20,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        signal(number, SIG_DFL); /* no fault of the segment: it recurs, and ends the process */
+        signal(number, SIG_DFL); /* the fault is not one of the segment: without this handler it
+                                    occurs again and ends the process */
     guard.faulted = 1;
 }
 

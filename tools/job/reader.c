@@ -163,7 +163,8 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* the map and the events are not copied */
+    bool figures; /* whether only the figures are read, so that the map and the events are not
+                     copied */
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,
@@ -231,7 +232,7 @@ static int by_pid(const void *a, const void *b) {
 static bool append_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct names *names = context;
     (void)directory;
-    if ((names->count & (names->count - 1)) == 0) { /* the array is full */
+    if ((names->count & (names->count - 1)) == 0) { /* the array has no room for more names */
         size_t capacity = names->count ? names->count * 2 : 1;
         struct bfc_segment_name *larger = realloc(names->list, capacity * sizeof *larger);
         names->no_memory = !larger;

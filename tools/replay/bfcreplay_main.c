@@ -80,7 +80,7 @@ struct arguments {
     const char *of_pages; /* the name of a given option that is for pages alone; NULL: none */
     bool compare, json, policy_given, growth_given;
     struct settings settings;
-    struct given *given; /* as many as there are arguments, at most */
+    struct given *given; /* settings of the command line; there are at most as many as arguments */
     unsigned given_count;
 };
 
@@ -306,9 +306,10 @@ static int compare_policies(const struct arguments *a, const struct input *input
     return GOOD;
 }
 
-/* Pictures are of regions alone: for them what was recorded of pages does not count. What was host
- * memory is replayed as device memory, for which a recorded limit leaves no room. BFC_MODE is left
- * out, because what it chose was recorded too. */
+/* Whether a recorded setting is used. BFC_BACKING is not used if the log of the replay is
+ * needed, because pictures show regions alone. BFC_LIMIT is not used if the job had host memory:
+ * that is replayed as device memory, for which the limit leaves no room. BFC_MODE is never used,
+ * because the settings that it chose were recorded too. */
 static bool is_taken_over(const struct arguments *a, const struct input *input,
                           const struct bfc_option *option) {
     return setting_matters(option->name) && strcmp(option->name, "BFC_MODE") != 0 &&
@@ -316,8 +317,8 @@ static bool is_taken_over(const struct arguments *a, const struct input *input,
            !(wants_log(a) && strcmp(option->name, "BFC_BACKING") == 0);
 }
 
-/* Takes over the recorded settings of the lines NAME=value, which it cuts up. Those that a newer
- * library recorded and this one does not know are passed over. */
+/* Takes over the recorded settings from the lines NAME=value, and cuts the lines up. Settings
+ * that this library does not know, because a newer one recorded them, are ignored. */
 static void take_recorded(const struct arguments *a, const struct input *input,
                           struct bfc_options *options) {
     char *rest, *lines = input->settings;
@@ -330,7 +331,8 @@ static void take_recorded(const struct arguments *a, const struct input *input,
         if (option && is_taken_over(a, input, option))
             bfc_option_set(options, option, value);
     }
-    options->given = 0; /* so that BFC_MODE of the command line still chooses */
+    /* what BFC_MODE chose is left out, so that BFC_MODE of the command line still chooses */
+    options->given = 0;
 }
 
 static void tell_start(const struct settings *settings, const struct input *input,
@@ -347,7 +349,8 @@ static void tell_start(const struct settings *settings, const struct input *inpu
                 trace, *text ? text : "the defaults", size);
 }
 
-/* Returns the recorded settings, over which those of the command line count. */
+/* Returns the recorded settings, except that a setting of the command line replaces the recorded
+ * one. */
 static struct settings start_as_recorded(const struct arguments *a, const struct input *input,
                                          const char *trace) {
     struct settings settings = a->settings;

@@ -8,7 +8,7 @@
 #include "tools/plan/trace/trace_events.h"
 
 struct input_stack {
-    uint32_t site; /* index; 0: the stack was not taken */
+    uint32_t site; /* index of the call stack; 0: the stack was not recorded */
     double weight; /* blocks that the sample stands for */
 };
 
@@ -31,11 +31,13 @@ void input_free(struct input *input);
 /* Allocations that were host memory when the trace was recorded (BFC_SPILL). A CSV has none. */
 struct spilled {
     uint64_t blocks;
-    uint64_t peak; /* most bytes of them at any time, as asked for */
+    uint64_t peak; /* the most bytes that these allocations had at any time, as the program
+                      requested them */
 };
 struct spilled input_spilled(const struct input *input);
 
-/* The name of an allocation: a CSV's id, or a trace's serial, which is written into `text`. */
+/* Returns the name of an allocation: its id in a CSV, or its serial in a trace, which is written
+ * into `text`. */
 #define INPUT_NAME 24
 struct name input_name(const struct input *input, uint32_t allocation, char text[INPUT_NAME]);
 

@@ -16,7 +16,7 @@ static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
                                              "#e15759", "#76b7b2", "#b07aa1"};
 
 struct box {
-    uint32_t from, to; /* calls */
+    uint32_t from, to; /* numbers of the calls at which the box begins and ends */
     uint32_t region;
     uint64_t address, bytes;
     bool is_region;
@@ -25,9 +25,10 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    uint32_t *open;   /* by allocation, then by region: the index of its box plus 1; 0: none */
-    uint64_t *offset; /* by region: its address less its height in the stack */
-    uint64_t height;  /* height of the whole stack, in bytes */
+    uint32_t *open; /* by allocation, then by region: the index of its box plus 1; 0: none */
+    /* by region: the difference between its address and its height in the stack */
+    uint64_t *offset;
+    uint64_t height; /* height of the whole stack, in bytes */
     uint32_t calls, regions;
 };
 

@@ -13,9 +13,10 @@ struct settings {
     uint64_t memory;    /* bytes that each device has; UINT64_MAX: no end */
     uint32_t lag;       /* calls after a free until the device's work is complete (lazy, ordered) */
     double device_us;   /* assumed cost of one device call, in microseconds */
-    bool time_it;       /* measure ns_per_pair */
-    uint64_t page_most; /* with pages: bytes of the largest page; 0: as in a job */
-    uint32_t repeats;   /* passes through the input, from 1 on */
+    bool time_it;       /* whether to measure result.ns_per_pair */
+    uint64_t page_most; /* if the pools have pages: bytes of the largest page; 0: the size that a
+                           job would use */
+    uint32_t repeats;   /* how many times the input is replayed; at least 1 */
 };
 
 struct result {
@@ -29,10 +30,10 @@ struct result {
     uint64_t waits;
     struct spilled spilled; /* recorded host memory, which is replayed as device memory */
     uint64_t moved;         /* bytes of pages that moved */
-    double device_us;       /* time of the device's calls by the model, microseconds */
+    double device_us;       /* microseconds that the device's calls take by their assumed costs */
     uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass */
     uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
-    bool paged;                        /* the pools have pages */
+    bool paged;                        /* whether the pools have pages */
     double waste;                      /* share of peak_reserved that peak_live did not need */
     double ns_per_pair;                /* time of an allocation and its free; 0: not measured */
 };

@@ -17,12 +17,13 @@ enum log_op { LOG_RESERVE, LOG_RELEASE, LOG_ALLOCATE, LOG_FREE, LOG_FAIL };
 
 struct log_entry {
     uint64_t address;
-    uint64_t bytes; /* bytes as requested; of a region, its size */
+    uint64_t bytes; /* bytes that an allocation requested, or the size of a region */
     uint64_t size;  /* bytes that an allocation takes, padding included */
     uint32_t device;
     uint32_t call;       /* number of the call in the input, from 0 */
-    uint32_t allocation; /* its number in the input; meaningless for regions */
-    uint32_t region;     /* from 1; 0: none */
+    uint32_t allocation; /* number of the allocation in the input; it has no meaning in an entry of
+                            a region */
+    uint32_t region;     /* number of the region, counted from 1; 0: there is none */
     enum log_op op;
 };
 
@@ -48,14 +49,14 @@ struct device {
     bfc_addr next;                /* the next address to hand out */
     uint64_t calls;               /* calls of the device */
     uint64_t plain_calls;         /* calls for whole regions */
-    uint64_t made[DEVICE_OPS];    /* calls for pages, by kind */
-    uint64_t touched[DEVICE_OPS]; /* by kind: pages of 2 MiB that the calls were about */
-    uint64_t pages;               /* ever created; their numbers are their names */
-    uint32_t call;                /* number of the input's call, which is the device's clock */
-    uint32_t lag;                 /* calls after a free until the work on its block is complete */
-    uint64_t fences;              /* number of the last fence that was recorded */
-    uint64_t waited;              /* the host has waited for all fences up to this one */
-    uint32_t *recorded_at;        /* by fence, from 1: the call that recorded it */
+    uint64_t made[DEVICE_OPS];    /* by kind of call: how many calls there were for pages */
+    uint64_t touched[DEVICE_OPS]; /* by kind of call: how many pages of 2 MiB the calls concerned */
+    uint64_t pages;  /* number of pages that were ever created; a page is known by its number */
+    uint32_t call;   /* number of the input's call, which is the device's clock */
+    uint32_t lag;    /* calls after a free until the work on its block is complete */
+    uint64_t fences; /* number of the last fence that was recorded */
+    uint64_t waited; /* the host has waited for all fences up to this one */
+    uint32_t *recorded_at; /* by fence, from 1: the call that recorded it */
     struct device_region
         *regions; /* all regions there ever were, by number, from 1; addresses rise */
     uint32_t region_count, region_room;
@@ -64,10 +65,11 @@ struct device {
     struct log *log;    /* NULL: regions and blocks are not logged */
 };
 
-/* The upstream of a pool over this device; with `paged` it has pages. */
+/* Returns the upstream by which a pool takes memory from this device; with `paged` it offers
+ * pages. */
 struct bfc_upstream device_upstream(struct device *device, bool paged);
 
-/* The microseconds that the calls of struct bfc_page_calls took, by the model. */
+/* Returns how many microseconds the device's calls for pages took, by the assumed costs. */
 double device_pages_us(const struct device *device);
 
 /* Reserve and release a region, for the upstream and for allocations that bypass the pool. `ask`
@@ -79,7 +81,7 @@ bool device_release(void *device, bfc_addr start, uint64_t bytes, int *error);
 /* Records a new fence, which is complete `lag` calls from now. */
 bfc_fence device_fence(struct device *device);
 
-/* The number of the region that holds an address. */
+/* Returns the number of the region that holds an address. */
 uint32_t device_region_of(const struct device *device, bfc_addr address);
 
 void device_close(struct device *device);

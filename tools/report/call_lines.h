@@ -29,7 +29,7 @@ struct report_calls {
     unsigned on_line; /* calls on the line that is being written */
 };
 
-/* Writes a call, on a new line if need be. */
+/* Writes a call into the current line, or begins a new line if there is none or it is full. */
 void report_put_call(struct report_calls *calls, const struct report_call *call);
 
 /* Ends the line, if one has begun. `lost`: the most calls that may have been missed so far. */

@@ -21,7 +21,7 @@ enum {
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
     MEMOIZE = 0x94,
-    PART = 1000 /* a list is written in parts of so many items */
+    PART = 1000 /* the most items of a list that are written as one part */
 };
 
 static void put_code(struct pickle *pickle, int code) {

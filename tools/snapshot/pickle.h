@@ -35,7 +35,7 @@ void pickle_end(struct pickle *pickle);
 void pickle_dict(struct pickle *pickle);
 void pickle_dict_end(struct pickle *pickle);
 
-/* Call pickle_item before each item. */
+/* Begin and end a list, and mark an item; pickle_item must be called before each item. */
 struct pickle_list pickle_list(struct pickle *pickle);
 void pickle_item(struct pickle *pickle, struct pickle_list *list);
 void pickle_list_end(struct pickle *pickle, const struct pickle_list *list);

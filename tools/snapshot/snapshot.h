@@ -10,9 +10,9 @@
 
 /* Sizes in bytes. */
 struct snapshot_segment {
-    uint32_t device; /* ordinal */
+    uint32_t device; /* ordinal of the device */
     uint64_t address, size;
-    uint64_t allocated; /* held by the program, padding included */
+    uint64_t allocated; /* bytes of blocks that the program holds, padding included */
     uint64_t active;    /* `allocated`, and freed memory that the device may still use */
     uint64_t requested; /* bytes as the program requested them */
     bool expandable;    /* whether the segment is made of pages */

@@ -18,7 +18,7 @@ struct function {
 };
 
 struct symbols {
-    const char *file; /* mapped */
+    const char *file; /* the file's bytes, which are mapped */
     size_t size;
     struct function *functions;
     size_t count;
@@ -127,7 +127,8 @@ static char *demangle_name(const char *name) {
 }
 
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance) {
-    size_t low = 0, high = symbols->count; /* functions before `low` start at or below `address` */
+    /* all functions before index `low` start at or below `address` */
+    size_t low = 0, high = symbols->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (symbols->functions[middle].start <= address)

@@ -15,7 +15,7 @@
 struct json_writer {
     FILE *stream;
     int depth;
-    bool compact;    /* write one line without blanks */
+    bool compact;    /* whether all is written in one line without blanks */
     bool filled[17]; /* whether the object or array at this depth has a member yet */
 };
 
@@ -24,13 +24,15 @@ struct json_writer json_writer_init(FILE *stream);
 void json_object(struct json_writer *writer, const char *key);
 void json_object_end(struct json_writer *writer);
 void json_array(struct json_writer *writer, const char *key);
-void json_array_end(struct json_writer *writer); /* the outermost end writes a newline */
+void json_array_end(struct json_writer *writer); /* The end of the outermost object or array also
+                                                    writes a newline. */
 
 void json_string(struct json_writer *writer, const char *key, const char *value);
 void json_string_n(struct json_writer *writer, const char *key, const char *value, size_t length);
 void json_unsigned(struct json_writer *writer, const char *key, uint64_t value);
 void json_signed(struct json_writer *writer, const char *key, int64_t value);
-void json_number(struct json_writer *writer, const char *key, double value); /* NaN: null */
+/* Writes a number; a NaN is written as null. */
+void json_number(struct json_writer *writer, const char *key, double value);
 void json_boolean(struct json_writer *writer, const char *key, bool value);
 void json_null(struct json_writer *writer, const char *key);
 

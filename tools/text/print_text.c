@@ -60,7 +60,8 @@ size_t text_utf8_length(const char *text, size_t length) {
     for (size_t i = 1; i < need; i++)
         if (!is_continuation(text[i]))
             return 0;
-    /* Neither overlong forms nor surrogates nor anything above U+10FFFF (RFC 3629). */
+    /* Overlong forms, surrogates and characters above U+10FFFF are refused, because UTF-8 does
+     * not allow them (RFC 3629). */
     unsigned char second = need > 1 ? (unsigned char)text[1] : 0;
     if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
         (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
@@ -68,7 +69,7 @@ size_t text_utf8_length(const char *text, size_t length) {
     return need;
 }
 
-/* C0 and C1 control characters and DEL. */
+/* Whether the character is a control character: one of C0 and C1, or DEL. */
 static int is_control(const char *text, size_t length) {
     unsigned char first = (unsigned char)text[0];
     return first < 0x20 || first == 0x7F ||

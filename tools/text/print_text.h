@@ -16,13 +16,15 @@
 
 #define TEXT_FIGURE 32u /* bytes that suffice for each figure below */
 
-/* "1,234,567" */
+/* Writes a number with its digits in groups: "1,234,567". */
 char *text_count(uint64_t count, char *text, size_t size);
 
-/* "350 ns", "12.3 us", "4.56 s", "2 min 10 s", "3 h 4 min", "2 d 3 h" */
+/* Writes a duration for people: "350 ns", "12.3 us", "4.56 s", "2 min 10 s", "3 h 4 min", "2 d 3
+ * h". */
 char *text_duration(uint64_t ns, char *text, size_t size);
 
-/* Bytes of the UTF-8 character that `text` begins with; 0 when it is not a valid one. */
+/* Returns how many bytes the UTF-8 character has with which `text` begins; 0: the text begins
+ * with no valid character. */
 size_t text_utf8_length(const char *text, size_t length);
 
 /* Copies a foreign text so that it is safe for a terminal: control characters and bytes that are
@@ -35,7 +37,7 @@ char *text_printable(const char *foreign, char *text, size_t size);
  */
 void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream);
 
-/* The width of the terminal that `stream` refers to, in columns; `otherwise` if it is not a
+/* Returns the width in columns of the terminal that `stream` refers to; `otherwise` if it is no
  * terminal. */
 unsigned text_width(FILE *stream, unsigned otherwise);
 

@@ -45,14 +45,14 @@ struct recording {
     double next_map, next_sizes, next_who;
     struct recorded_who who;
     uint64_t next_landmark;       /* number of the first landmark that is not written yet */
-    struct new_events unseen;     /* tells which events are not written yet */
+    struct new_events unseen;     /* from this follows which events are not written yet */
     struct event_order *order;    /* the order in which events are written */
     bool ordered;                 /* `order` has been begun, or could not be */
     uint64_t looked_us, looks_us; /* times of the last copy but one, and of the last copy */
     uint64_t created_ns;          /* begin of the job's clock */
     bool events;                  /* all allocations and frees are written */
     unsigned long samples;
-    int failure; /* errno of a write that failed */
+    int failure; /* errno of a write that failed; 0: no write has failed */
 };
 
 static void on_signal(int number) {

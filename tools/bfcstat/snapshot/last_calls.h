@@ -34,7 +34,7 @@ struct calls {
     uint64_t dropped;            /* oldest calls that were dropped for want of room */
     uint64_t untold;             /* frees of blocks that are not known */
     struct address_table blocks; /* its entries are struct known_block */
-    bool failed;                 /* there was no memory */
+    bool failed;                 /* whether the host had too little memory */
 };
 
 /* Begins with the calls after the copy `job`; `blocks` is an answer that the job gave a little

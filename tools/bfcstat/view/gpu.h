@@ -17,17 +17,18 @@ struct gpu {
     char bus_id[24]; /* as gpu_bus_id writes it; empty: not known */
     uint8_t uuid[16];
     char name[64];
-    int number; /* that nvidia-smi gives it; -1: not known */
+    int number; /* the number that nvidia-smi gives the device; -1: not known */
     uint64_t total;
     bool used_known;
-    uint64_t used;           /* by everyone */
-    uint64_t in_use, cached; /* by the pools of the jobs that were found */
+    uint64_t used;           /* bytes that are used by everyone together */
+    uint64_t in_use, cached; /* bytes of the pools of the jobs that were found */
     uint64_t asked_ns; /* when a job asked the driver for `used`: CLOCK_REALTIME; all ones: the
                           management library told it now */
 };
 
-/* Returns what is used beside the pools of the jobs that were found: by other users' jobs, by
- * processes without the library, and by contexts, code and whatever else passes the pools. */
+/* Returns the bytes that are used outside the pools of the jobs that were found: by other users'
+ * jobs, by processes without the library, and by contexts, code and whatever else is not
+ * allocated from the pools. */
 uint64_t gpu_others(const struct gpu *gpu);
 uint64_t gpu_free(const struct gpu *gpu);
 

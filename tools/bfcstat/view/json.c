@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define JSON_FORMAT 2 /* format 2 has changed the meaning of `fragmentation` */
+/* version of the JSON format; version 2 has changed the meaning of `fragmentation` */
+#define JSON_FORMAT 2
 
 static void put_device(struct json_writer *json, const struct bfc_segment_pool *pool) {
     char text[GPU_UUID_TEXT];

@@ -17,8 +17,8 @@
 
 struct family {
     const char *name, *type, *help;
-    size_t offset; /* of the figure in struct bfc_segment_pool, or struct bfc_rung_counts */
-    double scale;  /* factor that converts to the base unit */
+    size_t offset; /* offset of the figure in struct bfc_segment_pool or struct bfc_rung_counts */
+    double scale;  /* factor that converts the figure to the base unit */
 };
 
 #define STATS(field) offsetof(struct bfc_segment_pool, stats.field)

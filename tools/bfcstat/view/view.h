@@ -42,7 +42,7 @@ struct tally {
 /* A segment that could not be read. */
 struct refusal {
     char line[512];     /* the segment's name, colon, reason */
-    bool of_permission; /* it is another user's */
+    bool of_permission; /* whether the segment is another user's */
 };
 
 /* The result of reading all segments of a directory once. */
@@ -52,11 +52,14 @@ struct findings {
     struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
     struct gpu *gpus;                /* the machine's devices; NULL: not looked for */
     size_t gpu_count;
-    const struct tally *tallies; /* NULL: not kept; not freed with the findings */
+    const struct tally *tallies; /* counts that outlast the jobs; they are not freed with the
+                                    findings. NULL: such counts are not kept */
     size_t tally_count;
-    size_t left_out;       /* jobs beyond a bound on their number, not read */
-    size_t left_out_pools; /* pools beyond a bound, of jobs that were read; not shown */
-    size_t impostors;      /* files named as another user's segments, not read */
+    size_t left_out; /* jobs that were not read, because there were more than the bound allows */
+    size_t left_out_pools; /* pools of jobs that were read that are not shown, because there were
+                              more than the bound allows */
+    size_t impostors; /* files whose names are of another user's segments, so that they were not
+                         read */
     struct refusal *refused;
     size_t refused_count;
     struct bfc_segment_name *swept; /* segments that were removed: their processes are dead */
@@ -95,7 +98,8 @@ const char *job_state_name(enum bfc_job_state state);
  * enough is pooled. */
 const char *coverage_advice(const struct bfc_job *job);
 
-/* `width` is that of the terminal, 0 when there is none. */
+/* Show all jobs, or one job, as text. `width` is the width of the terminal in columns; 0: there
+ * is no terminal. */
 void show_jobs_text(const struct findings *findings, size_t width, FILE *stream);
 void show_job_text(const struct bfc_job *job, FILE *stream);
 
@@ -107,7 +111,7 @@ void show_charts_text(const struct bfc_job *job, FILE *stream);
 enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
 bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
-/* docs/bfcstat.md describes the keys. */
+/* Write all jobs, or one job, as JSON. docs/bfcstat.md describes the keys. */
 void show_jobs_json(const struct findings *findings, FILE *stream);
 void show_job_json(const struct bfc_job *job, FILE *stream);
 

@@ -125,7 +125,7 @@ char *who_frame_text(const struct who_line *line, char *text, size_t size) {
     return text;
 }
 
-/* Whether a file of Python is a package's or Python's own, and not the user's. */
+/* Whether a source file of Python belongs to a package or to Python itself, and not to the user. */
 static bool is_packaged(const char *file) {
     return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
            strstr(file, "/lib/python") || *file == '<';

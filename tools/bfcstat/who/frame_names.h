@@ -10,7 +10,8 @@
 #include "tools/job/job_who.h"
 #include "tools/symbols/symbols.h"
 
-enum { WHO_LINES = 80, WHO_PLACE = 512 }; /* most lines of a stack; bytes of a place's text */
+/* the most lines of a stack, and the bytes that suffice for the text of who_place */
+enum { WHO_LINES = 80, WHO_PLACE = 512 };
 
 struct who_names {
     const struct bfc_who *who;
@@ -26,9 +27,10 @@ void who_names_end(struct who_names *names);
 /* A frame as text and numbers for people to read. The texts are valid until who_names_end. */
 struct who_line {
     const char *function; /* NULL: not known */
-    const char *file;     /* Python: the source; else the object's path, or "" for none */
-    uint64_t line;        /* Python; else 0 */
-    uint64_t place;       /* native: offset in the function, or in the object; or an address */
+    /* Python: the source file; native: the path of the object, or "" if there is none */
+    const char *file;
+    uint64_t line;  /* Python: the number of the line; native: 0 */
+    uint64_t place; /* native: offset in the function, or in the object; or an address */
 };
 
 /* Stores the site's stack in `lines`, innermost first, at most `most` lines; returns their number.

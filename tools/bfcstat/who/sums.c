@@ -28,7 +28,9 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
-    sum->variance += before->live_variance; /* an upper bound: blocks that stay add none */
+    /* the sum is an upper bound, because blocks that are in use at both moments add nothing to
+     * the true variance */
+    sum->variance += before->live_variance;
     sum->allocated_bytes -= before->bytes;
     sum->allocated_blocks -= before->blocks;
     sum->samples = sum->site->samples - before->samples;

@@ -11,11 +11,13 @@
 enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_NUMBER, OPTION_BYTES, OPTION_SECONDS };
 
 struct option {
-    const char *name; /* without dashes */
+    const char *name; /* the option's name, without dashes */
     char letter;      /* the option's letter, or 0 if it has none */
     enum option_kind kind;
-    void *value;          /* by kind: const char **, bool *, uint64_t *, uint64_t *, double * */
-    uint64_t least, most; /* bounds of numbers and bytes */
+    /* where the value is stored; by kind, this has the type const char **, bool *, uint64_t *,
+     * uint64_t * or double * */
+    void *value;
+    uint64_t least, most; /* the bounds of a value that is a number or an amount of bytes */
 };
 
 /* Stores values, and exactly `operands_wanted` operands in `operands`. On wrong usage it prints a

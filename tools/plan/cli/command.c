@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 int command_fail(const struct plan_error *error) {
-    if (error->text[0] != '\0') /* empty if bfcplan-import has printed the error */
+    /* the text is empty if bfcplan-import has printed the error itself */
+    if (error->text[0] != '\0')
         fprintf(stderr, "bfcplan: %s\n", error->text);
     return EXIT_FAILED;
 }

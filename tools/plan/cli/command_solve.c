@@ -130,7 +130,7 @@ static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
     return sum;
 }
 
-/* Every plan is validated before it is written. */
+/* Validates the plan before it writes it. */
 static bool write_results(struct job *job) {
     const struct settings *s = &job->settings;
     progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)job->lifetimes.count);

@@ -14,8 +14,8 @@
 #include "tools/plan/common/whole_file.h"
 
 #define SHOW_NANOSECONDS 250000000
-#define QUIET_SECONDS 0.5    /* a shorter run shows nothing */
-#define ESTIMATE_SECONDS 0.2 /* from when on a stage's remaining time is estimated */
+#define QUIET_SECONDS 0.5    /* a run that is shorter shows no progress */
+#define ESTIMATE_SECONDS 0.2 /* time after which a stage's remaining time is estimated */
 #define WIPE "\r\033[K"
 
 bool progress_interrupted;
@@ -23,8 +23,8 @@ bool progress_interrupted;
 static const struct progress_way *way;
 static enum stage stage; /* atomic */
 static bool have_plan;   /* atomic */
-static bool shown;       /* atomic: there is a line to wipe */
-/* The lock guards the next four. */
+static bool shown; /* atomic: whether the terminal shows a line of progress, which must be wiped */
+/* The lock guards the variables `showing`, `begun`, `limit` and `packing`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool showing;
 static double begun; /* when the stage began, in seconds */
@@ -36,7 +36,8 @@ static pthread_t thread;
 static const char *const names[STAGES] = {
     "reading", "preparing", "packing", "checking", "writing", "looking for a period", "ordering"};
 
-/* Runs in a signal's handler. */
+/* Wipes the line that shows the progress, if there is one, and writes the text to standard
+ * error. It runs in a signal handler, so it calls only what a handler may call. */
 static void write_status(const char *text) {
     if (bfc_load_relaxed(&shown))
         (void)!write(STDERR_FILENO, WIPE, sizeof WIPE - 1);
@@ -78,14 +79,14 @@ static unsigned number_of(enum stage one) {
     return i + 1;
 }
 
-/* The share of the current stage that is done. */
+/* Returns the share of the current stage that is done. */
 static double share_of(enum stage one, double spent) {
     if (one == STAGE_PACK)
         return packing.share;
     return limit <= 0 ? watch_share() : spent < limit ? spent / limit : 1;
 }
 
-/* The lock must be held. */
+/* Shows how far the current stage is. The caller must hold the lock. */
 static void show_progress(void) {
     const enum stage now = bfc_load_relaxed(&stage);
     const double spent = bfc_now_seconds() - begun;
@@ -143,7 +144,8 @@ void progress_start(const struct progress_way *chosen) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_lock(&lock); /* the thread reads `showing` under the lock */
+    /* the lock keeps the thread from reading `showing` before it is set */
+    pthread_mutex_lock(&lock);
     showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);
 }

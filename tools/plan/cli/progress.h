@@ -46,7 +46,7 @@ void progress_timed(enum stage stage, double seconds);
 /* Shows the state of a packing: the callback for struct solve_options. */
 void progress_packing(const struct solve_progress *progress);
 
-/* Atomic: set by the first ^C. */
+/* Whether ^C was pressed at least once. The flag is atomic, because a signal handler sets it. */
 extern bool progress_interrupted;
 
 #endif

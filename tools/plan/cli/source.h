@@ -9,7 +9,7 @@
 
 struct source_about {
     bool from_trace;
-    bool cut_off;           /* the trace's tail is missing */
+    bool cut_off;           /* whether the end of the trace is missing */
     uint32_t unknown_frees; /* frees that were left out, since their allocations are not known */
     struct period period;   /* the trace's period */
 };

@@ -9,9 +9,10 @@
 
 #include "base/atomic.h"
 
-/* The open writer's temporary file. Changed, and made and named at once, under the lock: whoever
- * drops it sees it whole. The lock's holder takes no signals, so a handler in the same thread finds
- * the lock free, and one in another thread waits for a few system calls at most. */
+/* The name of the open writer's temporary file. A file is made and its name stored here while
+ * the lock is held, so that a signal handler that removes the file finds both or none. A thread
+ * that holds the lock takes no signals: a handler in the same thread finds the lock free, and a
+ * handler in another thread waits for a few system calls at most. */
 static const char *unfinished;
 static bool locked; /* atomic */
 
@@ -100,7 +101,7 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
                   : plan_fail(error, "%s: does not fit into the host's memory", path);
 }
 
-/* Devices and pipes cannot be replaced by a rename. */
+/* Whether a rename can replace the file: it cannot replace devices and pipes. */
 static bool is_replaceable(const char *path) {
     struct stat about;
     return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
@@ -112,7 +113,7 @@ static FILE *open_temporary(struct file_writer *writer) {
         return NULL;
     }
     const sigset_t before = lock_unfinished();
-    const int descriptor = mkostemp(writer->temporary, 02000000 /* O_CLOEXEC */);
+    const int descriptor = mkostemp(writer->temporary, 02000000 /* the value of O_CLOEXEC */);
     unfinished = descriptor < 0 ? NULL : writer->temporary;
     unlock_unfinished(&before);
     if (descriptor < 0)

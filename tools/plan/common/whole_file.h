@@ -13,8 +13,10 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
 
 struct file_writer {
     FILE *stream;
-    const char *path; /* the caller's, must outlive the writer */
-    char *temporary;  /* NULL when the path is not a regular file: written straight */
+    /* a text of the caller's, which must be valid for as long as the writer is open */
+    const char *path;
+    char *temporary; /* name of the temporary file; NULL: the path is no regular file, so it is
+                        written directly */
 };
 
 /* Between open and close the caller writes to `stream`, and need not check for errors: file_close

@@ -9,8 +9,9 @@
 
 #define MOST_DEPTH 16
 #define PARSE_BYTES 65536 /* bytes that are parsed at a time */
-/* The percentages of the reading's time, about, that have passed when the text is parsed, when all
- * nodes are known, and when their inputs are. The rest is for freeing the text. */
+/* About which percentage of the time that reading a graph takes has passed when the text is
+ * parsed, when all nodes are known, and when all inputs of nodes are known. The rest of the time
+ * is for freeing the text. */
 #define PARSE_PERCENT 55
 #define NODES_PERCENT 70
 #define INPUTS_PERCENT 80
@@ -337,7 +338,8 @@ static struct json_object *parse_pieces(struct json_tokener *tokener, const stru
         *end = at + json_tokener_get_parse_end(tokener);
         watch_add(PARSE_BYTES);
     }
-    *end += strspn(text->bytes + *end, " \t\r\n"); /* later pieces may be blank */
+    /* blanks may follow the value, even in pieces that were not parsed */
+    *end += strspn(text->bytes + *end, " \t\r\n");
     if (*reason == json_tokener_success && *end < text->size)
         *reason = json_tokener_error_parse_unexpected;
     return root;

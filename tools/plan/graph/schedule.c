@@ -16,7 +16,7 @@ struct scheduler {
     struct flow flow;
     struct scale scale;
     struct plan_error *error;
-    uint32_t *waiting; /* by node: predecessors that have not run */
+    uint32_t *waiting; /* by node: how many of its predecessors have not run yet */
     uint32_t *queue;   /* ready nodes; for order_dfs, its stack */
     uint32_t *at;      /* by node: its step; for order_dfs, its next predecessor to visit */
     uint64_t random;

@@ -22,11 +22,12 @@ struct reader {
     char *at;
     char *end;
     uint32_t line;
-    int place[COLUMNS]; /* field number of each column, -1: not there */
+    int place[COLUMNS]; /* by column: the number of its field in each line; -1: the file has no such
+                           column */
     int fields;         /* number of fields in the header */
     struct names groups;
     struct names streams;
-    struct name *aliases; /* by row, when there is such a column */
+    struct name *aliases; /* by row: the name in its column "alias", if the file has that column */
     uint32_t room;
 };
 
@@ -171,7 +172,7 @@ static bool grow_rows(struct reader *reader) {
     return true;
 }
 
-/* The field of a column in this row; empty when the file has no such column. */
+/* Returns the row's field in a column; an empty field: the file has no such column. */
 static struct name field_of(const struct reader *reader, const struct name *fields, int column) {
     const int place = reader->place[column];
     return place < 0 ? (struct name){"", 0} : fields[place];

@@ -4,7 +4,8 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-#define IMAGE_PERCENT 70 /* the part of the time that making the bytes takes, about */
+/* about how much of the time of writing a plan it takes to make the plan's bytes */
+#define IMAGE_PERCENT 70
 
 /* Writes the text and counts its bytes as steps (watch.h). */
 static void write_all(const struct file_text *text, FILE *stream) {

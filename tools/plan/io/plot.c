@@ -17,15 +17,15 @@
 #define BOTTOM 60.0
 #define ARENA_GAP 24.0
 #define LEAST_SIDE 0.35 /* least side of a rectangle, so that it can be seen */
-#define MOST_ARENAS 64  /* arenas that are drawn */
-#define TICKS 8         /* marks on an axis, about */
+#define MOST_ARENAS 64  /* the most arenas that are drawn */
+#define TICKS 8         /* about how many marks an axis has */
 
 struct canvas {
     const struct plot *plot;
     FILE *stream;
-    uint64_t first; /* tick */
-    double span;    /* ticks */
-    double scale;   /* pixels a byte */
+    uint64_t first; /* the tick at the left end of the axis of time */
+    double span;    /* how many ticks the axis of time shows */
+    double scale;   /* pixels for each byte */
     uint32_t arenas;
     double floor[MOST_ARENAS]; /* pixels: where each arena's address 0 lies */
 };

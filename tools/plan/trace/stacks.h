@@ -18,16 +18,19 @@ struct stacks {
     uint32_t executable;                        /* offset in the texts */
 };
 
-/* Appends a block's payload. False: its size contradicts its counts, or no memory. */
+/* Appends the payload of a block to the stacks. False: the payload's size contradicts its
+ * counts, or the host has no memory. */
 bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
 
-/* The payload of one block that holds all stacks; free it. NULL: no memory. */
+/* Returns the payload of one block that holds all stacks; the caller frees it. NULL: the host
+ * has no memory. */
 char *stacks_payload(const struct stacks *stacks, size_t *size);
 
 uint32_t stacks_sites(const struct stacks *stacks);
 
-/* Converts the stacks into the form of a job's answer (layout/who.h), with every index checked;
- * free with bfc_who_free. False: there are none, they are damaged, or no memory. */
+/* Converts the stacks into the form of a job's answer (layout/who.h), with every index checked.
+ * Free the answer with bfc_who_free. False: there are no stacks, they are damaged, or the host
+ * has no memory. */
 bool stacks_who(const struct stacks *stacks, struct bfc_who *who);
 
 void stacks_free(struct stacks *stacks);

@@ -141,7 +141,8 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
         deaths[i] = (struct keyed){lifetimes->rows[i].birth,
-                                   i}; /* sorted by birth first, as the sort by death is stable */
+                                   i}; /* the list is sorted by birth first, because the sort by
+                                          death, which follows, is stable */
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)
