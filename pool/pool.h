@@ -145,7 +145,7 @@ struct bfc_block_info {
     uint64_t region_size;
     bfc_fence fence; /* after an allocation: the fence under which the block was handed out pending,
                         or BFC_NO_FENCE */
-    int error;       /* after a failed allocation: the upstream's last code in struct bfc_ask, or 0
+    int error;       /* after a failed allocation: the upstream's last code, or 0
                       */
     bool live;
     bool bare;    /* addresses without a page (pages.h): neither live nor free */

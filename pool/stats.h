@@ -20,8 +20,7 @@ struct bfc_pool_stats {
     uint64_t in_use;    /* blocks that the program holds, padding included */
     uint64_t requested; /* what the program asked for in those blocks */
     uint64_t ready;     /* bytes that are free, and safe to hand out at once */
-    uint64_t pending;   /* bytes that are free, but work that may use them is not known to be
-                         complete;   awaited blocks too */
+    uint64_t pending;   /* bytes that are free, but work may still use them; awaited blocks too */
     uint64_t deferred;  /* bytes that are free, without a fence yet (freed while a capture was under
                            way) */
     uint64_t largest_free; /* the largest free block; refreshed off the hot path */

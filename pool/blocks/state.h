@@ -151,8 +151,7 @@ struct bfc_pool {
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
                                BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
     char *notes_end;        /* the end of the memory of bfc_pool_take_notes */
-    uint64_t notes_left,
-        notes_wanted; /* bytes of the notes' memory that are not yet written, and all its bytes */
+    uint64_t notes_left, notes_wanted; /* bytes of the notes: not yet written; all */
     struct bfc_pool_stats own_stats;
 };
 
