@@ -51,7 +51,7 @@ struct bfc_options {
     uint64_t max_split; /* bytes; UINT64_MAX: no limit */
     int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
     uint64_t bypass_above;
-    struct bfc_amount gc_threshold; /* a fraction of the limit, or of the device if less */
+    struct bfc_amount gc_threshold; /* a fraction is of the limit, or of the device if less */
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r is in force */
     double wait;          /* seconds */
