@@ -64,7 +64,7 @@ struct bfc_arena {
     bool ended;          /* atomic: its context has ended */
     unsigned visitors;   /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;    /* atomic: threads that are about to end its context */
-    unsigned references; /* atomic: the table's, and the threads' */
+    unsigned references; /* atomic: number of references to the arena */
     uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */

@@ -7,7 +7,7 @@
 
 /* The lifetime of a planned block. */
 struct stay {
-    uint64_t birth, death;  /* ticks */
+    uint64_t birth, death;  /* times of its begin and end, in ticks */
     uint64_t begin, length; /* ticks: of the period; length 0: the plan has no period */
 };
 
