@@ -49,10 +49,12 @@ typedef uint64_t bfc_page;
 struct bfc_page_calls {
     uint64_t granule;   /* a power of two from 64 KiB on: the least that the device makes */
     uint64_t addresses; /* how many to reserve at once; fewer if the device refuses */
-    /* Reserves addresses, which start at a multiple of the granule; gives them all back. */
+    /* `reserve` reserves addresses, which start at a multiple of the granule; `unreserve` gives
+     * them all back. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
     void (*unreserve)(void *context, bfc_addr start, uint64_t bytes);
-    /* Makes a page, which is mapped nowhere yet; gives back a page that is mapped nowhere. */
+    /* `create` makes a page, which is mapped nowhere yet; `release` gives back a page that is
+     * mapped nowhere. */
     enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page,
                                       struct bfc_ask *ask);
     void (*release)(void *context, bfc_page page, uint64_t bytes);
@@ -75,22 +77,23 @@ struct bfc_page_info {
     bfc_page page;
     bfc_addr start;
     uint64_t bytes;
-    uint32_t pins; /* a count */
+    uint32_t pins; /* number of pins on the page */
     bool lost;     /* mapped, but in no block: unmapping it failed, and will be tried again */
 };
 
-/* In bytes, but for the counts. The first six are as of now, the others since the pool began. */
+/* The fields are in bytes, except `pages` and `calls`, which are counts. The first six are as of
+ * now, the others since the pool began. */
 struct bfc_page_stats {
     uint64_t addresses; /* reserved: with pages or bare */
     uint64_t bare;      /* addresses without a page */
-    uint64_t pages;     /* a count */
+    uint64_t pages;     /* number of pages */
     uint64_t ready;     /* pages that bfc_pool_trim would give back */
     uint64_t pinned;    /* pages that are pinned */
     uint64_t lost;      /* pages that can neither be used nor unmapped */
     uint64_t created;   /* pages that were made */
     uint64_t moved;     /* pages that moved */
     uint64_t released;  /* pages that were given back */
-    uint64_t calls;     /* a count: calls of functions of struct bfc_page_calls */
+    uint64_t calls;     /* number of calls of functions of struct bfc_page_calls */
 };
 
 /* Returns a consistent copy. O(pages). False: the pool has no pages; *stats is untouched. */

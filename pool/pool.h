@@ -102,8 +102,8 @@ enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GRO
 struct bfc_pool_config {
     enum bfc_policy policy;
     enum bfc_growth growth;
-    uint64_t growth_size;  /* first (double) or every (fixed) region */
-    uint64_t growth_max;   /* largest step of double */
+    uint64_t growth_size;  /* bytes of the first region (growth double) or of each (fixed) */
+    uint64_t growth_max;   /* largest step of growth double */
     uint64_t preallocate;  /* the first region of growth preallocate */
     uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
     double split_ratio;    /* a block this many times the request is split; 0: as the policy does */
@@ -136,17 +136,17 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size;      /* rounded, in bytes */
+    uint64_t size;      /* bytes of the block, as rounded */
     uint64_t requested; /* bytes asked for; 0 for a free block, and for the rest of a carved one */
     uint64_t id;        /* unique among all blocks that the process ever allocated; 0 when free */
     uint64_t free_before; /* free bytes just before the block, in its region */
-    uint64_t free_after;  /* free bytes just after it */
+    uint64_t free_after;  /* free bytes just after the block, in its region */
     bfc_addr region_start;
     uint64_t region_size;
-    bfc_fence
-        fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
-    int error; /* allocate that failed: the code that the upstream set last in struct bfc_ask, or 0
-                */
+    bfc_fence fence; /* after an allocation: the fence under which the block was handed out pending,
+                        or BFC_NO_FENCE */
+    int error;       /* after a failed allocation: the upstream's last code, or 0
+                      */
     bool live;
     bool bare;    /* addresses without a page (pages.h): neither live nor free */
     bool paged;   /* the region is a reservation of addresses, behind which there may be pages */
@@ -165,7 +165,7 @@ enum bfc_allocate_flags {
                                 caller calls bfc_pool_count_saved */
     BFC_ALLOCATE_APART = 16, /* before the pool grows, ready blocks of regions that are set apart
                                 may be handed out */
-    BFC_ALLOCATE_FIRST = 32, /* handed to the upstream in struct bfc_ask */
+    BFC_ALLOCATE_FIRST = 32, /* passed on to the upstream, as is_first in struct bfc_ask */
 };
 
 struct bfc_pool;
@@ -316,12 +316,12 @@ struct bfc_pool_note {
 };
 
 /*
- * Notes the next `most` allocations and frees in `notes`, in their order; 0 ends it. `notes` must
- * stay valid until the next such call. What bfc_pool_carve does is not noted.
+ * Notes the next `most` allocations and frees in `notes`, in their order; a `most` of 0 ends the
+ * noting. `notes` must stay valid until the next such call. What bfc_pool_carve does is not noted.
  */
 void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most);
 
-/* Returns how many notes were written since that call. */
+/* Returns how many notes were written since the last call of bfc_pool_take_notes. */
 uint64_t bfc_pool_notes(struct bfc_pool *pool);
 
 /* Returns how many blocks have ever been deferred. Call it before recording a fence for them. */

@@ -15,14 +15,14 @@
 /* All sizes in bytes. in_use + ready + pending + deferred = reserved. */
 struct bfc_pool_stats {
     uint64_t sequence;
-    /* values as of now */
-    uint64_t reserved;     /* taken from the device */
-    uint64_t in_use;       /* blocks that the program holds, padding included */
-    uint64_t requested;    /* what the program asked for in those blocks */
-    uint64_t ready;        /* free, and safe to hand out at once */
-    uint64_t pending;      /* free, but work that may use it is not known to be complete;
-                            awaited blocks too */
-    uint64_t deferred;     /* free, without a fence yet (freed while a capture was under way) */
+    /* the following are values as of now */
+    uint64_t reserved;  /* taken from the device */
+    uint64_t in_use;    /* blocks that the program holds, padding included */
+    uint64_t requested; /* what the program asked for in those blocks */
+    uint64_t ready;     /* bytes that are free, and safe to hand out at once */
+    uint64_t pending;   /* bytes that are free, but work may still use them; awaited blocks too */
+    uint64_t deferred;  /* bytes that are free, without a fence yet (freed while a capture was under
+                           way) */
     uint64_t largest_free; /* the largest free block; refreshed off the hot path */
     uint64_t regions;      /* number of regions */
     uint64_t blocks;       /* number of blocks that the program holds */
@@ -30,7 +30,7 @@ struct bfc_pool_stats {
     uint64_t peak_reserved;
     uint64_t peak_in_use;
     uint64_t peak_requested;
-    /* since the pool began; counts unless they say otherwise */
+    /* the following are sums since the pool began: counts, unless they say otherwise */
     uint64_t allocations; /* allocations that succeeded, from the cache or after growing */
     uint64_t frees;
     uint64_t hits;   /* allocations that did not have to ask the device */

@@ -7,7 +7,7 @@
  *
  * Structs grow at their ends only: the caller passes the size of its own, and the library omits
  * fields beyond it and zeroes fields that it does not know itself. bfc_interface tells which
- * functions exist: it rises by one when some are added. Sizes and addresses in bytes.
+ * functions exist: it rises by one when some are added. Sizes and addresses are in bytes.
  *
  * Functions may be called from any thread. They return 0 or a count; a negative number is one of
  * enum bfcpreload_error. None of them is async-signal-safe.
@@ -33,18 +33,18 @@ extern "C" {
 enum bfcpreload_error {
     BFCPRELOAD_NOT_POOLED = -1,    /* the address is in none of the pools */
     BFCPRELOAD_NO_CONTEXT = -2,    /* no CUDA context is current, or it has no pool */
-    BFCPRELOAD_OUT_OF_MEMORY = -3, /* of the device, or of the host */
-    BFCPRELOAD_BAD_ARGUMENT = -4,  /* a null pointer, a size of zero */
+    BFCPRELOAD_OUT_OF_MEMORY = -3, /* the device, or the host, has no memory */
+    BFCPRELOAD_BAD_ARGUMENT = -4,  /* an argument is a null pointer, or a size of zero */
     BFCPRELOAD_IN_GROUP = -5,      /* this thread has begun a group already, or has none to end */
     BFCPRELOAD_NO_TAG = -6,        /* every tag that this thread has pushed was popped already */
 };
 
 struct bfcpreload_block {
     uint64_t start, size;  /* size: as rounded up */
-    uint64_t requested;    /* as asked for; 0: the block is free */
+    uint64_t requested;    /* bytes that the program asked for; 0: the block is free */
     uint64_t free_before;  /* free bytes just before the block, in its region */
     uint64_t free_after;   /* free bytes just after the block, in its region */
-    uint64_t region_start; /* what was taken from the device in one piece */
+    uint64_t region_start; /* the region: what the pool took from the device in one piece */
     uint64_t region_size;
     uint64_t id; /* unique among all blocks of the process; 0: the block is free */
     int32_t device;
@@ -55,11 +55,11 @@ struct bfcpreload_stats {
     uint64_t reserved;  /* taken from the device: in_use + ready + pending + deferred */
     uint64_t in_use;    /* blocks that the program holds, padding included */
     uint64_t requested; /* bytes that the program asked for in these blocks */
-    uint64_t ready;     /* free, and safe to hand out at once */
+    uint64_t ready;     /* bytes that are free, and safe to hand out at once */
     uint64_t pending;   /* free, but work under way may still use it */
-    uint64_t deferred;  /* freed during a stream capture */
+    uint64_t deferred;  /* bytes that were freed during a stream capture */
     uint64_t largest_free;
-    uint64_t regions, blocks; /* counts */
+    uint64_t regions, blocks; /* numbers of regions and of blocks */
     uint64_t peak_reserved, peak_in_use, peak_requested;
     /* The following are counts since the pools began. */
     uint64_t allocations, frees, hits, misses;

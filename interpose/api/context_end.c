@@ -218,7 +218,7 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
 }
 
 /* Only the last release ends a primary context, so an earlier release closes nothing. A reset ends
- * the context even if that is active again afterwards. */
+ * the context even if the primary context is active again afterwards. */
 CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
                          CUresult (*real)(CUdevice)) {
     bool closes = bfc_process_if_made() && (is_reset || !bfc_contexts_is_kept(device));

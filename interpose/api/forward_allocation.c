@@ -12,7 +12,7 @@
 
 enum {
     RELEASE_WAIT_NS = 1000000000, /* longest wait for regions that other threads are giving back */
-    NAP_NS = 20000                /* pause between two looks at those regions */
+    NAP_NS = 20000                /* pause between two looks at what other threads give back */
 };
 
 /* Whether another thread is giving cached memory of this device back to the driver. */
@@ -41,8 +41,8 @@ static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks,
     return comes && bfc_now_ns() - began < RELEASE_WAIT_NS;
 }
 
-/* Charges an allocation of the driver's to BFC_LIMIT. Cached memory makes room, since a program
- * that frees to the driver itself would have nothing cached. */
+/* Charges an allocation of the driver's to BFC_LIMIT. If it exceeds the limit, cached memory is
+ * given back, since without this library nothing would be cached. */
 static bool charge_limit(struct bfc_arena *arena, size_t bytes) {
     static unsigned seen;
     uint64_t lacks, began = 0;

@@ -18,7 +18,7 @@
  * driver, and so to bfc_free, which must answer the same. The runtime's own code lies in between,
  * so the error cannot be an argument. */
 static __thread struct {
-    CUdeviceptr pointer; /* 0: none */
+    CUdeviceptr pointer; /* whose free has failed; 0: there is no such free */
     CUresult result;
 } answered INITIAL_EXEC;
 
@@ -31,7 +31,7 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 struct free_call {
     const struct bfc_driver *driver;
     CUdeviceptr pointer;
-    bool in_stream_order; /* by cuMemFreeAsync, for which alone the next two fields count */
+    bool in_stream_order; /* the call is cuMemFreeAsync; only then the next two fields count */
     CUstream stream;
     bool per_thread;
 };

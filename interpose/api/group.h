@@ -11,14 +11,14 @@
 #include "interpose/arena/arena.h"
 
 struct bfc_group {
-    uint64_t left;           /* bytes left of the range; 0: no group, or used up */
+    uint64_t left;           /* bytes of the range that are left; 0: none, or no group */
     CUdeviceptr next;        /* where the bytes that are left begin */
-    struct bfc_arena *arena; /* with a reference; NULL: no group */
+    struct bfc_arena *arena; /* the group's arena, with a reference; NULL: no group */
 };
 extern __thread struct bfc_group bfc_group INITIAL_EXEC HIDDEN;
 
-/* Allocates from the calling thread's group. False: it has none, or no room; allocate as usual
- * then. */
+/* Allocates from the calling thread's group. False: the thread has no group, or the group has no
+ * room; then the caller allocates as usual. */
 bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer);
 
 #endif

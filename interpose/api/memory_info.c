@@ -35,8 +35,9 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
-/* Rounds down to what one request can use below a bound: to whole pages if the driver itself may
- * serve requests, with a pool of pages, and with pytorch's regions; else as the pool rounds. */
+/* Rounds `bytes` down to a size that one request can use: to whole pages if the driver itself may
+ * serve requests, if the pool has pages, or in policy pytorch; otherwise to a multiple of
+ * BFC_LARGE. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
     bool by_pages = arena->has_pages || arena->bypass_above != UINT64_MAX ||

@@ -197,7 +197,8 @@ static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    /* Never undone: nothing may enter the context of an arena that has ended. */
+    /* This addition is never undone, since nothing may enter the context of an arena that has
+     * ended. */
     bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;

@@ -45,8 +45,8 @@ static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext cont
 /* From now on allocations ask `placer` before the pool; NULL: they ask the pool alone. */
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
-/* In mode ordered, while frees leave no block pending: requests need no check for pending blocks.
- * To end that, plain_most is set to 0. */
+/* To be called in mode ordered while frees leave no block pending: from then on requests are not
+ * checked for pending blocks. To end that, plain_most is set to 0. */
 void bfc_arena_let_plain(struct bfc_arena *arena);
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
@@ -54,7 +54,7 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 }
 
 /*
- * About the arena that the calling thread used last; these functions change nothing.
+ * These functions tell about the arena that the calling thread used last, and change nothing.
  *
  * bfc_arena_last_if returns the arena if its id is `id`, which is not 0, and its context is
  * current; else NULL. bfc_arena_last_if_holds also requires that `address` lies in the arena's
@@ -126,7 +126,8 @@ void bfc_arena_reopen(struct bfc_arena *arena);
  * - bfc_arena_take_lost returns a lost arena with the table's reference; NULL: there is none left.
  * - bfc_arena_given_out: the driver has just allocated this range. A context whose region lies
  * there has ended, unless the context's id says otherwise.
- * - bfc_arena_living_of: as bfc_arena_of, but loses an arena that is not itself, and returns NULL.
+ * - bfc_arena_living_of: as bfc_arena_of, but if bfc_arena_is_itself says no, loses the arena and
+ * returns NULL.
  * - bfc_arena_make_current: as bfc_current_enter, for the arena's context.
  */
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);

@@ -22,7 +22,7 @@ struct record {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct record *buckets[BUCKETS]; /* guarded by the lock */
-static unsigned records;                /* a count; written under the lock, read atomically */
+static unsigned records; /* the number of records; written under the lock, read atomically */
 
 /* Bytes of the device that the driver takes for a block. Blocks of up to 1 MiB share pages of 2
  * MiB; a larger block has pages of its own. */
@@ -77,7 +77,7 @@ static void forget_ended(void) {
 
 static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
     struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
-    if (!record) /* then the block counts until its context ends */
+    if (!record) /* without a record, the block counts until its context ends */
         return;
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);

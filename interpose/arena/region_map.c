@@ -28,7 +28,7 @@ static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
-    pthread_mutex_t lock; /* held by writers */
+    pthread_mutex_t lock; /* held by threads that change the map */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 

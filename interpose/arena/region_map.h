@@ -71,7 +71,8 @@ struct bfc_leaving {
     struct bfc_leaving *next;
 };
 
-/* Call the first before the region leaves the region map, the second after the driver's call. */
+/* bfc_leaving_begin is called before the region leaves the region map, bfc_leaving_end after the
+ * driver's call has returned. */
 void bfc_leaving_begin(struct bfc_leaving *region);
 void bfc_leaving_end(const struct bfc_leaving *region);
 

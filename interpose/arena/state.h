@@ -51,7 +51,7 @@ struct bfc_arena {
     bfc_fence lazy_until; /* atomic: before this fence is complete no pending block is handed out */
     uint64_t waited_for;  /* atomic: the sum of submissions (submission.h) before the last wait for
                              all work of the context; UINT64_MAX: none, or not known */
-    const struct bfc_memory_source *source; /* never changes */
+    const struct bfc_memory_source *source; /* where the pool's regions come from; never changes */
     struct bfc_arena *home; /* for an arena of host memory: the arena of its context's device
                                memory, with a reference; NULL: this arena has device memory */
     CUcontext context;
@@ -64,8 +64,8 @@ struct bfc_arena {
     bool ended;          /* atomic: its context has ended */
     unsigned visitors;   /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;    /* atomic: threads that are about to end its context */
-    unsigned references; /* atomic: the table's, and the threads' */
-    uint64_t device_total; /* bytes */
+    unsigned references; /* atomic: number of references to the arena */
+    uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */
     uint64_t pending_budget; /* BFC_PENDING_BUDGET */

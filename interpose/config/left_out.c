@@ -6,10 +6,10 @@
 
 #include "interpose/table/feature.h"
 
-/* What needs a feature, and which value holds without it. */
+/* A variable whose value may need a feature, and the value that holds without that feature. */
 struct need {
     const char *variable, *feature, *without;
-    const char *asking; /* the only value that needs it; NULL: each but `without` */
+    const char *asking; /* the only value that needs the feature; NULL: all but `without` do */
 };
 
 static const struct need needs[] = {

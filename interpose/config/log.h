@@ -29,8 +29,8 @@ bool bfc_log_shows(enum bfc_log_level level);
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*
- * The same for a message that a loop may repeat. `*seen` counts them: the first 8 are written, then
- * the 16th, 32nd, 64th and so on, each with its number.
+ * Writes a message that a loop may repeat, but not each time. `*seen` counts the times: the first 8
+ * are written, then the 16th, 32nd, 64th and so on, each with its number.
  */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 

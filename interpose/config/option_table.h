@@ -23,7 +23,7 @@ enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
 struct bfc_amount {
     uint64_t bytes;  /* UINT64_MAX: the variable's value is none */
-    double fraction; /* used when above 0 */
+    double fraction; /* of the device's total memory; used when above 0 */
 };
 
 struct bfc_options {
@@ -51,7 +51,7 @@ struct bfc_options {
     uint64_t max_split; /* bytes; UINT64_MAX: no limit */
     int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
     uint64_t bypass_above;
-    struct bfc_amount gc_threshold; /* a fraction of the limit, or of the device if less */
+    struct bfc_amount gc_threshold; /* a fraction is of the limit, or of the device if less */
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r is in force */
     double wait;          /* seconds */
@@ -59,8 +59,8 @@ struct bfc_options {
     int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */
     int gate;             /* enum bfc_gate */
-    char record[256];     /* a file, or empty */
-    char plan[256];       /* a file, or auto, or empty */
+    char record[256];     /* the trace's file, or empty */
+    char plan[256];       /* the plan's file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */
@@ -73,16 +73,18 @@ struct bfc_options {
 };
 
 enum bfc_option_kind {
-    BFC_OPTION_FLAG,     /* 0 or 1 */
+    BFC_OPTION_FLAG,     /* the value is 0 or 1 */
     BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
-    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
-    BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
-    BFC_OPTION_WHOLE,    /* a whole number, stored as a decimal one is */
+    BFC_OPTION_SIZE,     /* a number of bytes, with a binary suffix K, M, G or T; or the word none,
+                            where that is the default */
+    BFC_OPTION_NUMBER,   /* a decimal number; or the word none, where that is the default */
+    BFC_OPTION_WHOLE,    /* a whole number, stored as BFC_OPTION_NUMBER is */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* as BFC_OPTION_AMOUNT, but 0 is accepted and none is not */
     BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */
     BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
-    BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
+    BFC_OPTION_PATTERNS, /* names of executables, joined by colons; they may contain the wildcards *
+                            and ? */
 };
 
 enum bfc_option_mark {

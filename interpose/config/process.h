@@ -32,7 +32,7 @@ struct bfc_process {
     unsigned usual; /* atomic: BFC_USUAL, or less */
     unsigned configuration_errors;
     struct bfc_options options;
-    char complaints[BFC_COMPLAINTS]; /* a line each, cut off */
+    char complaints[BFC_COMPLAINTS]; /* a line for each complaint, cut off */
 };
 
 /* The process's state once it is made; wiped in a forked child. Other files read it only by the

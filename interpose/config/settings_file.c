@@ -19,7 +19,7 @@
 /* Some editors write this mark before the first line of a file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-#define MOST 65536u /* bytes of a file */
+#define MOST 65536u /* a settings file is shorter than this, in bytes */
 
 struct reading {
     struct bfc_options *options;

@@ -21,7 +21,7 @@
 enum bfc_capture_state {
     BFC_CAPTURE_NONE,    /* nothing captures */
     BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
-    BFC_CAPTURE_BARRED,  /* the driver would refuse it */
+    BFC_CAPTURE_BARRED,  /* the driver would refuse the call */
 };
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 

@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
-extern unsigned bfc_contexts_known HIDDEN; /* a count, for bfc_contexts_are_several */
+extern unsigned bfc_contexts_known HIDDEN; /* number of contexts, for bfc_contexts_are_several */
 
 /* Is there more than one context? A thread adds its context before it checks anything else, so of
  * two threads one sees the other's context. */

@@ -9,14 +9,14 @@
 
 struct pair {
     CUcontext accessor, owner;
-    CUdevice device; /* the accessor's, known once access was on */
+    CUdevice device; /* the accessor's device, known once access was on */
     bool on;
     struct pair *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs;
-size_t bfc_peer_pairs; /* most programs have none, and then nothing else is read */
+size_t bfc_peer_pairs; /* number of pairs; while it is 0, nothing else is read */
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;

@@ -35,7 +35,7 @@ enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_J
 struct binding {
     const struct bfc_driver *driver;
     const struct link_map *library; /* the driver's link map */
-    bool undoes;                    /* from the hooks back to the driver's functions */
+    bool undoes;                    /* hooks are replaced by the driver's functions again */
     bool failed;                    /* some word could not be written */
     const char *unhooked;           /* a call that some object names and that may lack a hook */
 };
@@ -248,7 +248,7 @@ static void note_names(struct binding *binding, const struct bfc_dynamic *dynami
     }
 }
 
-/* The loader binds such an object to the hooks by itself. */
+/* The loader binds an object that is loaded after the driver to the hooks by itself. */
 static void look_at_names(const void *code) {
     struct binding binding = {.library = driver_library};
     const struct link_map *object = bfc_object_of(code);

@@ -143,8 +143,8 @@ static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
     return bfc_submission_begin(stream, place.per_thread);
 }
 
-/* A programmatic dependent launch may begin before the kernel before it has ended; what attributes
- * mean that are newer than this library is not known. */
+/* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
+ * attributes that are newer than this library is not known. */
 static bool may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {
@@ -333,7 +333,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 };
 
-/* By a switch, since a table of pointers would cost every process relocations at its start. */
+/* This is a switch, since a table of pointers would cost every process relocations at its start. */
 void *bfc_hook_replacement(const struct bfc_hook *hook) {
     switch (hook->row) {
 #define ROW(name, ...)                                                                             \
@@ -371,7 +371,8 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
  */
 static const struct {
     char symbol[56];
-    int version; /* the first in which the name without its ending means this variant */
+    int version; /* the first version of CUDA in which the name without its ending means this
+                    variant */
 } calls[] = {
 #define BFC_CALL(symbol, version, need) {#symbol, version},
 #include "interpose/driver/calls.inc"

@@ -25,7 +25,8 @@ unsigned long bfc_loads = 1;
  * `found_at` equals bfc_loads. Each field is atomic.
  */
 static struct {
-    unsigned long found_at; /* bfc_loads then; 0: there is none, or not one that all callers mean */
+    unsigned long found_at; /* bfc_loads when it was found; 0: there is no runtime, or not one that
+                               all callers mean */
     bool ready;             /* calls may be answered here */
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];

@@ -37,7 +37,7 @@ static bool is_runtime_version(const char *version) {
 
 static void look_at_object(struct bfc_runtimes *runtimes, const struct link_map *object) {
     const char *version;
-    if (object->l_ld == _DYNAMIC) /* this library itself */
+    if (object->l_ld == _DYNAMIC) /* the object is this library itself */
         return;
     if (!bfc_object_function(object, "cudaMalloc", &version))
         return;

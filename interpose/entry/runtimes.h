@@ -43,7 +43,7 @@ extern const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16];
 struct bfc_runtimes {
     unsigned long long loaded, unloaded; /* the loader's counts of objects at that time */
     struct {
-        unsigned count;                      /* libraries with this version */
+        unsigned count;                      /* number of loaded libraries with this version */
         void *calls[BFC_RUNTIME_CALL_COUNT]; /* the functions of the first such library */
     } of[BFC_RUNTIME_VERSIONS];
     bool others; /* another library exports cudaMalloc, as tools that intercept the runtime do */

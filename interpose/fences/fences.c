@@ -26,7 +26,7 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
-#define NAP_NS 20000L /* between two polls of a wait */
+#define NAP_NS 20000L /* the pause between two polls of a wait */
 
 /* The state of a fence. While it is RECORDING, it counts as inside the part of the gate. */
 enum state { RECORDING, RECORDED, VOID };
@@ -38,7 +38,8 @@ struct ending {
 };
 
 struct entry {
-    struct event *events; /* a pending fence has one or more; else there is none, or one to reuse */
+    struct event *events; /* a pending fence has one or more events; otherwise there is none, or one
+                             to reuse */
     unsigned pins;        /* a count of threads that use the events now */
 };
 
@@ -54,7 +55,7 @@ struct bfc_fences {
     uint64_t looked;                /* how often a thread has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
-    uint64_t capacity;       /* a power of two */
+    uint64_t capacity;       /* number of places in the ring, a power of two */
     size_t mixed;            /* pending fences over another context than `usual`, or over several */
     CUcontext usual;         /* context of the fence that was drawn when the ring was last empty */
     uint64_t stride;         /* how many fences the last success of the last poll retired */

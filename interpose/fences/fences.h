@@ -65,7 +65,7 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences);
 /* A pending hand-out, from bfc_fences_announce to the call that completes or retracts it. */
 struct bfc_order {
     bfc_fence fence;
-    struct event *events; /* pinned; NULL: there is nothing left to wait for */
+    struct event *events; /* events of the fence, pinned; NULL: there is nothing left to wait for */
 };
 
 /*

@@ -20,8 +20,8 @@
  */
 bool bfc_thread_start(void *(*run)(void *argument), void *argument, size_t stack_bytes);
 
-/* The same with a small stack, for background work: at the process's exit it is stopped before the
- * driver's own handlers run. */
+/* Starts a thread as bfc_thread_start does, but with a small stack, for background work: at the
+ * process's exit it is stopped before the driver's own handlers run. */
 bool bfc_background_start(void *(*run)(void *), void *argument);
 
 /* Declares the calling thread to be a background thread. */

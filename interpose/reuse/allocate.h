@@ -12,13 +12,13 @@
 /* Which blocks an allocation may take. */
 enum bfc_reuse_how {
     BFC_REUSE_ANY,
-    BFC_REUSE_READY, /* no pending block, since a stream capture is under way */
+    BFC_REUSE_READY, /* no pending block may be taken, since a stream capture is under way */
     BFC_REUSE_THERE, /* free blocks only: the pool neither grows nor waits */
 };
 
 /* How an allocation ended. */
 struct bfc_outcome {
-    CUdeviceptr pointer; /* of the block; set where the allocation returns CUDA_SUCCESS */
+    CUdeviceptr pointer; /* the block's address; set where the allocation returns CUDA_SUCCESS */
     enum bfc_status
         status; /* the pool's status; also BFC_OK where the pool was not asked, or a wait failed */
     CUresult error; /* set where `status` is not BFC_OK: what the driver answered last when the pool

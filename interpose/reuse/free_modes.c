@@ -85,9 +85,10 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
                       : synchronize_context(driver, arena, arena->context);
 }
 
-/* Waits as wait_for_work does, and then gives back what the pool has too much. Not before: while
- * the driver's free of a region waits for work, no other thread can have the region's memory. Host
- * memory is left alone, since its free is not documented to wait. */
+/* Waits as wait_for_work does, and then gives back memory that the pool has too much of. It gives
+ * nothing back before the wait: while the driver's free of a region waits for work, no other thread
+ * can have the region's memory. Host memory is left alone, since its free is not documented to
+ * wait. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);

@@ -34,10 +34,10 @@ uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes);
 /* Says which device's memory a call takes. */
 struct bfc_place {
     enum { BFC_PLACE_CURRENT, BFC_PLACE_DEVICE, BFC_PLACE_STREAM, BFC_PLACE_ANY } kind;
-    CUdevice device; /* for BFC_PLACE_DEVICE */
-    CUstream stream; /* for BFC_PLACE_STREAM */
+    CUdevice device; /* set only where `kind` is BFC_PLACE_DEVICE */
+    CUstream stream; /* set only where `kind` is BFC_PLACE_STREAM */
     bool per_thread; /* for BFC_PLACE_STREAM: the default stream is the thread's own */
-    bool overlaps;   /* the call's work may begin before that before it in the stream has ended */
+    bool overlaps; /* the call's work may begin before the preceding work in the stream has ended */
 };
 /* BFC_HERE is the current context's device, or any device if there is no such context. BFC_ON is a
  * device by its ordinal, BFC_IN the device of a stream, and BFC_ANYWHERE any device. */

@@ -50,7 +50,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 
 /* ---- events ---- */
 
-/* A batch does not wrap around. */
+/* A batch of event numbers does not wrap around the ring of events. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;

@@ -20,10 +20,10 @@
 
 /* Where the calls of one pool are counted, and written as events. */
 struct bfc_stats_sink {
-    struct bfc_segment_pool *section;   /* never NULL */
-    struct bfc_segment_header *segment; /* holds the section; NULL: none is published */
+    struct bfc_segment_pool *section;   /* the pool's counters; never NULL */
+    struct bfc_segment_header *segment; /* holds the section; NULL: no segment is published */
     unsigned section_index;
-    uint64_t event_pool; /* the index, as bfc_event_what places it */
+    uint64_t event_pool; /* the pool's index, as bfc_event_what places it */
 };
 
 /* A thread's own state, by which it shares hardly anything with other threads. */

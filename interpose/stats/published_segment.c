@@ -30,7 +30,7 @@
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
-static struct bfc_segment_header *segment; /* or NULL; set once, under `opening` */
+static struct bfc_segment_header *segment; /* NULL: not published; set once, under `opening` */
 static char segment_path[96];
 
 /*

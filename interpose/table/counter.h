@@ -21,8 +21,8 @@ struct bfc_driver;
 
 /* The program's own wait for all work of a context, as it was when the wait began. */
 struct bfc_program_wait {
-    struct bfc_arena *arena; /* of that context, with a reference; NULL: it has none, or submissions
-                                are not counted */
+    struct bfc_arena *arena; /* the arena of that context, with a reference; NULL: the context has
+                                none, or submissions are not counted */
     struct bfc_moment {
         uint64_t freed;       /* blocks that were ready at once when they were freed */
         uint64_t trial;       /* the number of the last trial */
@@ -39,13 +39,15 @@ struct bfc_counter {
     void (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
-    /* There may be several streams, or others who use memory. bar: until as many calls of unbar. */
+    /* From now on there may be several streams, or others who use the memory; after a call of bar,
+     * until unbar was called as often as bar. */
     void (*leave)(void);
     void (*bar)(void);
     void (*unbar)(void);
     /* The stream is about to be destroyed, and its handle may come to mean another. */
     void (*stream_ending)(CUstream stream);
-    /* Enclose the driver's call that waits for all work of a context (NULL: the current one). */
+    /* These two functions enclose the driver's call that waits for all work of a context (NULL: the
+     * current one). */
     struct bfc_program_wait (*wait_begin)(const struct bfc_driver *driver, CUcontext context);
     void (*wait_end)(struct bfc_program_wait *wait, CUresult result);
     /* stream_waited tells that the stream's work was waited for; `frees` is what frees_so_far

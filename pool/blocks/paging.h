@@ -23,7 +23,7 @@ struct paging {
     struct page_table table;
     struct page_array on_hand; /* pages being moved, made or given back, by the growth_lock's holder
                                 */
-    uint64_t addresses;        /* bytes reserved */
+    uint64_t addresses;        /* bytes of reserved addresses */
     uint64_t moving;           /* bytes of pages that victims_take took; not in `reserved` */
     uint32_t lost;             /* number of pages that are mapped but unusable */
     uint32_t looks;            /* number of calls of bfc_pool_trim_idle */

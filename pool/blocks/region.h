@@ -31,7 +31,7 @@ bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum
  * slots_prepare must have made room. */
 void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Makes bare addresses ready, in the same way. */
+/* Makes bare addresses ready, under the same conditions as bare_strip. */
 void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 #endif

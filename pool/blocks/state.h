@@ -29,7 +29,8 @@ enum rung {
     RUNG_END,
     RUNG_WAIT_ENOUGH,   /* wait for the oldest fences that suffice */
     RUNG_RELEASE_EACH,  /* give idle regions back one by one, growing after each */
-    RUNG_RELEASE_LARGE, /* pytorch: one idle region that is large enough, or several large ones */
+    RUNG_RELEASE_LARGE, /* policy pytorch: give back one idle region that is large enough, or
+                           several large ones */
     RUNG_WAIT_ALL,      /* wait for all fences */
     RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
     RUNG_RELEASE_ALL,   /* give all idle regions back, even if that cannot help, then grow */
@@ -62,13 +63,13 @@ struct rules {
 
 struct region {
     bfc_addr start;   /* the region's first address; of a vacant record: the next vacant record */
-    uint64_t size;    /* in bytes; 0: the record is vacant */
+    uint64_t size;    /* bytes of the region; 0: the record is vacant */
     uint64_t bare;    /* bytes of a paged region that have no page */
     block_index head; /* the record before the region's first block */
     bool shared;   /* bfc_pool_share_region was called; the region's pending blocks are in no bin */
     bool held;     /* the region is never given back */
     bool apart;    /* ordinary allocations do not take memory from it (bfc_pool_set_apart) */
-    bool planned;  /* made by bfc_pool_add_apart */
+    bool planned;  /* the region was made by bfc_pool_add_apart */
     bool overflow; /* taken while there was a planned region (bfc_pool_gather_overflow) */
     bool paged;    /* a reservation of addresses, some of which have pages (pages.h) */
     uint64_t idle_since; /* `lookups` when the region last became wholly free; with rules.ages */
@@ -109,8 +110,8 @@ struct bfc_pool {
     uint32_t few_records; /* slots_settle moves records when fewer than these are in use */
     uint64_t next_id, last_id;
     bfc_fence completed;    /* the highest fence known to be complete */
-    bfc_fence oldest_fence; /* the lowest of any pending block; UINT64_MAX: none is pending */
-    struct block_list pending_list; /* in the order of their fences */
+    bfc_fence oldest_fence; /* the lowest fence of a pending block; UINT64_MAX: none is pending */
+    struct block_list pending_list; /* pending blocks, in the order of their fences */
     struct block_list deferred_list, bare_list;
     uint64_t deferred_arrivals; /* how many blocks were ever deferred */
     uint64_t awaited;           /* how many blocks are awaited */
@@ -150,7 +151,7 @@ struct bfc_pool {
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
                                BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
     char *notes_end;        /* the end of the memory of bfc_pool_take_notes */
-    uint64_t notes_left, notes_wanted; /* bytes of the notes' memory: not yet written; all */
+    uint64_t notes_left, notes_wanted; /* bytes of the notes: not yet written; all */
     struct bfc_pool_stats own_stats;
 };
 
@@ -243,7 +244,7 @@ static inline void pool_leave(struct bfc_pool *pool) {
     pool_unlock(&pool->lock);
 }
 
-/* O(log blocks). */
+/* Returns the region of block b. O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
     bfc_addr start = block_start(&pool->blocks[b]);
     node_index a = address_index_find(&pool->index, start);

@@ -223,7 +223,7 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* could equal the tag of a free block */
+    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* these bits could equal the tag of a free block */
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);
     seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);

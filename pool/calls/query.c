@@ -94,7 +94,7 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
         return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
                          sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
-    /* all that are in the highest bin */
+    /* visits all blocks in the highest bin */
     for (block_index b = bins_walk(bins, pool->blocks, 0, 1); b; b = pool->blocks[b].after)
         largest = larger_of(pool, largest, b);
     return largest;

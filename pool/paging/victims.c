@@ -159,7 +159,7 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* Twice the records: cutting the pages out, and later mapping them again. */
+    /* Twice the records are needed: for cutting the pages out, and later for mapping them again. */
     if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);

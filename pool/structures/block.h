@@ -62,21 +62,21 @@ struct block {
     block_index previous, next; /* neighbours; of a vacant record, links of the list of vacant
                                    records; `previous` of a head is its region_index */
     union {
-        block_index chain; /* live: the next live block with the same hash */
+        block_index chain; /* of a live block: the next one with the same hash */
         uint32_t bin;      /* ready and pending: the bin that it is in */
     };
     union {
         struct {
             block_index before, after; /* ready and pending: links of the bin; bare: of the treap */
         };
-        uint64_t identity; /* live: id and slack */
+        uint64_t identity; /* of a live block: its id and slack */
     };
 };
 
 struct block_detail {
     union {
-        uint64_t slack;    /* live */
-        bfc_fence fence;   /* pending; 0 in a bare block */
+        uint64_t slack;    /* of a live block */
+        bfc_fence fence;   /* of a pending block; 0 in a bare one */
         uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
                               block was freed */
     };

@@ -61,7 +61,7 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        array->count = at; /* the pages that have not moved */
+        array->count = at; /* number of pages that have not moved */
     }
     array->count = all;
 }

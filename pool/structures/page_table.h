@@ -17,7 +17,7 @@ struct page {
     bfc_page handle;
     uint64_t seen_ns; /* when bfc_pool_trim_idle first found it ready, and at each call since */
     uint32_t look;    /* the number of the last call that found it ready, from 1 on */
-    uint32_t pins;    /* a count */
+    uint32_t pins;    /* number of pins on the page */
     bool lost;        /* still mapped, since unmapping failed, but unused: its addresses are bare */
 };
 

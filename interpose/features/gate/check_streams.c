@@ -19,9 +19,9 @@ static bool is_busy;   /* atomic: a thread uses `check`; others do without their
 static uint64_t frees; /* atomic */
 static struct {
     uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
-    struct event *events; /* two: in the stream, and over the whole context */
+    struct event *events; /* two: one in the stream, one over the whole context */
     bool is_under_way;
-    uint64_t late_since; /* when only the second was incomplete first; 0: never yet */
+    uint64_t late_since; /* when the second event alone was first seen incomplete; 0: never yet */
 } check;
 
 /* The events of an arena that has ended were destroyed with its context. */
@@ -64,8 +64,8 @@ static void record_both(const struct bfc_driver *driver, const struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* While the only stream is held, it is not destroyed. It is held before the gate is entered, as
- * where the streams change. */
+/* While the only stream is held, it is not destroyed. It is held before the gate is entered, in the
+ * same order as where the streams change. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (!driver->cuEventRecord || !have_events(driver, arena))
         return;

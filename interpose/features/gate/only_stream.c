@@ -26,7 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes *
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
 static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
 static uint64_t freed;   /* atomic: frees whose block was ready at once */
-static uint64_t ordered; /* atomic: how many of them need no more order, at least */
+static uint64_t ordered; /* atomic: how many of `freed` need no more order, at least */
 static unsigned bars;    /* reasons for which no trial may begin */
 
 /* The numbers of the last trial of the state of one stream, and of the last that succeeded. While
@@ -39,7 +39,7 @@ static struct {
 
 /* Each end of the state of one stream doubles the number of frees until the next trial. */
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
-static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the latter: atomic */
+static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the second: atomic */
 
 void bfc_only_stream_begin_process(void) {
     bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);

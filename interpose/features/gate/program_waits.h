@@ -7,8 +7,8 @@
 
 #include "interpose/table/counter.h"
 
-/* Enclose the driver's call that waits for `context` (NULL: the current one) and returned
- * `result`. */
+/* bfc_program_wait_begin and bfc_program_wait_end enclose the driver's call that waits for
+ * `context` (NULL: the current one) and returned `result`. */
 struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, CUcontext context);
 void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result);
 

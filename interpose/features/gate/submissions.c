@@ -9,7 +9,7 @@
 #include "interpose/host/thread_exit.h"
 #include "interpose/table/counter.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four variables below */
 static struct bfc_submitter *submitters;
 static uint64_t count_of_ended; /* submissions of threads that have ended */
 static char why_hidden[96];

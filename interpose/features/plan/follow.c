@@ -639,7 +639,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
-        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else it is repeated */
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller tries again */
             count_one(&published_plan(arena)->missed);
         return status;
     }

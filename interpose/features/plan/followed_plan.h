@@ -75,7 +75,7 @@ const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena);
  * context that has one; writes nothing if there is none. For the helper thread. */
 void bfc_plan_take_out(void);
 
-bool bfc_plan_is_automatic(void); /* BFC_PLAN=auto */
+bool bfc_plan_is_automatic(void); /* whether BFC_PLAN is auto */
 
 /* The plan of BFC_PLAN=FILE, which is read once a process. NULL: no file is named, or it was
  * refused, which was logged. Thread-safe. */

@@ -7,7 +7,7 @@
 
 /* The lifetime of a planned block. */
 struct stay {
-    uint64_t birth, death;  /* ticks */
+    uint64_t birth, death;  /* times of its begin and end, in ticks */
     uint64_t begin, length; /* ticks: of the period; length 0: the plan has no period */
 };
 
@@ -24,7 +24,7 @@ static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
-    if (!in_period(stay, other->birth)) /* of the prefix, and may live through the periods */
+    if (!in_period(stay, other->birth)) /* a block of the prefix may live through the periods */
         return other->death >= stay->begin + stay->length;
     return ticks_to(stay, stay->birth, other->birth) < stay->death - stay->birth ||
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;

@@ -81,11 +81,11 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
 /* The figures when an allocation fails, in bytes. */
 struct picture {
     const struct bfc_call *call;
-    const struct bfc_arena *arena; /* the call's */
+    const struct bfc_arena *arena; /* the arena of the allocation */
     const struct bfc_options *options;
     struct bfc_pool_stats stats;
     uint64_t cached;             /* cached in the pool */
-    uint64_t lacking;            /* bfc_call_lacks */
+    uint64_t lacking;            /* what bfc_call_lacks returned */
     struct bfc_page_stats pages; /* figures of a pool with pages; without pages `addresses` is 0 */
     uint64_t device_free, device_total; /* by the driver's count; 0: not known */
     uint64_t own_in_use, own_reserved;  /* sums over the process's contexts on the device */
@@ -299,7 +299,7 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
     return true;
 }
 
-#define GROWTH_ADVISED (1ULL << 30) /* advised BFC_GROWTH_SIZE */
+#define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that is advised */
 
 /* Whether regions are as large as advised already, or their size depends on no setting. */
 static bool growth_is_settled(const struct bfc_options *options) {

@@ -40,7 +40,7 @@
 #define RECORDS 8192 /* of a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
-#define MOST_NAPS 10000 /* a second in all */
+#define MOST_NAPS 10000 /* all naps together last a second */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -63,7 +63,7 @@ static uint32_t stream_count;
 
 static uint32_t wakes;        /* futex; a thread that has filled a buffer adds 1 */
 static char path[4096 + 300]; /* absolute, since the program may change its working directory */
-static dev_t file_device;     /* identify the file that this process created */
+static dev_t file_device;     /* these identify the file that this process created */
 static ino_t file_inode;
 static char *packed;     /* a block, as it is written to the file */
 static char *unpacked;   /* a payload of stacks */
@@ -81,7 +81,7 @@ static __thread struct {
 /* ---- from addresses to serials: open addressing with linear probing ---- */
 
 struct slot {
-    uint64_t address; /* 0: free */
+    uint64_t address; /* 0: the entry is free */
     uint64_t serial;
 };
 

@@ -21,7 +21,7 @@
 struct import {
     CUdeviceptr start;
     uint64_t size, id;
-    uint64_t table, generation; /* identify the block and its exporter */
+    uint64_t table, generation; /* these identify the block and its exporter */
     unsigned count;             /* openings less closings */
     bool sync_memops;
     struct import *next;
@@ -34,7 +34,7 @@ struct mapping {
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
-    uint64_t size;  /* bytes */
+    uint64_t size;  /* bytes of the mapping */
     unsigned opens; /* openings by the driver that are to be closed */
     unsigned uses;  /* the sum of `count` over the mapping's imports */
     struct import *imports;

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 struct bfc_local {
-    int file; /* -1: none */
+    int file; /* the descriptor of the socket; -1: none */
     dev_t device;
     ino_t inode;
 };

@@ -13,7 +13,7 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* holds a reference */
+    struct bfc_arena *arena; /* the export holds a reference to it */
     bfc_addr start;
     uint64_t bytes;
     unsigned holds; /* number of threads that answer a request for the export */

@@ -19,7 +19,8 @@
 bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_info *block,
                                struct bfc_row *row);
 
-/* Adds an export and pins the block's pages. False: it has none, or the host has no memory. */
+/* Adds an export and pins the block's pages. False: the block has no pages, or the host has no
+ * memory. */
 bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena,
                           const struct bfc_block_info *block);
 

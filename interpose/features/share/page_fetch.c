@@ -14,7 +14,7 @@
 #include "interpose/features/share/token_table.h"
 
 enum {
-    TIMEOUT_SECONDS = 10, /* to wait for the exporter to connect */
+    TIMEOUT_SECONDS = 10, /* how long to wait for the exporter to connect */
     SLICE_MS = 100,
     REPLY_MS = 10000, /* for each reply: the driver may be busy there */
 };

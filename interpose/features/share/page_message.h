@@ -13,7 +13,7 @@
 #include "interpose/features/share/token.h"
 
 struct bfc_page_request {
-    uint64_t table, generation; /* the token's */
+    uint64_t table, generation; /* as in the token */
     uint64_t nonce;             /* random, so that an old reply does not match */
     uint64_t first;             /* index of the first page that is wanted */
     uint64_t check;             /* over the fields before it, under the token's key */

@@ -18,7 +18,7 @@
 
 enum {
     CALLERS_AT_ONCE = 16,
-    TIMEOUT_MS = 2000, /* to wait for an importer's next request */
+    TIMEOUT_MS = 2000, /* how long to wait for an importer's next request */
     SETTLED_SECONDS = 10,
 };
 /* Pause after no importer was found: else a process that wakes the thread without end would take a

@@ -36,9 +36,9 @@ struct bfc_row {
     uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; zeros for pages */
     uint64_t region_size;            /* bytes of the region, or of all the block's pages */
     uint64_t offset;                 /* of the block in its region, or in its first page */
-    uint64_t size;                   /* of the block, as the program asked for it */
+    uint64_t size;                   /* the block's size, as the program asked for it */
     uint64_t pages;                  /* number of the block's pages; 0: it lies in a region */
-    uint64_t reserved[3];            /* zero */
+    uint64_t reserved[3];            /* always zero */
     uint64_t check; /* SipHash of the token's fields before `key` and the row's fields before
                        `check`, with the token's key */
 };

@@ -20,9 +20,9 @@ struct bfc_refused_free {
     uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
     uint64_t times;
     /* Of the block in use that contains the address: */
-    uint32_t allocated_at; /* its site; 0: not known */
+    uint32_t allocated_at; /* the site of the allocation; 0: not known */
     uint64_t inside;       /* the address's offset in it; 0: there is no such block */
-    uint64_t bytes;        /* its size, as the program asked for it */
+    uint64_t bytes;        /* the block's size, as the program asked for it */
 };
 
 /* Sets `refused` to the list of invalid frees, one for each pair of address and site, and returns

@@ -7,7 +7,7 @@
 #define LN_2 0.69314718055994531
 #define FARTHEST 0x1p60
 
-/* xorshift64*: Vigna, 2016. */
+/* Draws a random number by xorshift64* (Vigna, 2016). */
 static uint64_t draw_random(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -19,7 +19,7 @@ static uint64_t draw_random(uint64_t *state) {
  */
 static double minus_log(uint64_t n) {
     int leading = __builtin_clzll(n);
-    double mantissa = (double)(n << leading) * 0x1p-63; /* in [1, 2) */
+    double mantissa = (double)(n << leading) * 0x1p-63; /* a number in [1, 2) */
     double t = (mantissa - 1) / (mantissa + 1), t2 = t * t;
     double log = 2 * t * (1 + t2 * (1.0 / 3 + t2 * (1.0 / 5 + t2 * (1.0 / 7 + t2 / 9))));
     return (leading + 1) * LN_2 - log;

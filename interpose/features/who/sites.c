@@ -29,8 +29,8 @@ static struct tables {
     struct bfc_who_object objects[OBJECTS];
     char texts[TEXTS];
     uint64_t hashes[SITES];
-    uint32_t slots[SLOTS];           /* a site; 0: free */
-    uint32_t text_slots[TEXT_SLOTS]; /* an offset; 0: free */
+    uint32_t slots[SLOTS];           /* each is a site; 0: the slot is free */
+    uint32_t text_slots[TEXT_SLOTS]; /* each is an offset; 0: the slot is free */
     uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
 } * tables;
 

@@ -11,7 +11,7 @@
 struct bfc_learned_loop {
     struct bfc_plan plan;
     struct plan_lead lead; /* allocations before the loop */
-    uint64_t bound, peak;  /* bytes */
+    uint64_t bound, peak;  /* in bytes */
 };
 
 struct bfc_learned_loops {

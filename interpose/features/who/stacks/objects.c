@@ -18,7 +18,7 @@
 struct found {
     unsigned long long flags;
     void *start, *end, *map, *index;
-    unsigned long long more[10]; /* glibc has seven so far */
+    unsigned long long more[10]; /* glibc has seven of these fields so far */
 };
 
 typedef int find_object(void *address, struct found *found);
@@ -86,7 +86,7 @@ static bool read_headers(struct bfc_readable *readable, const struct link_map *n
  * checks that it contains the address. */
 static bool find_in_list(struct bfc_readable *readable, uint64_t address,
                          struct bfc_object *object) {
-    enum { MOST = 10000 }; /* since a list that changes meanwhile may seem to be a circle */
+    enum { MOST = 10000 }; /* a list that changes meanwhile may seem to be a circle */
     struct link_map node, best = {0};
     uint64_t at = &_r_debug ? (uint64_t)_r_debug.r_map : 0;
     object->map = 0;

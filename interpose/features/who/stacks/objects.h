@@ -18,7 +18,7 @@
 /* An object as it was when it was found. Another thread may unload it at any moment, so its memory
  * may only be read through readable.h. */
 struct bfc_object {
-    uint64_t start, end; /* its addresses */
+    uint64_t start, end; /* the addresses of the object */
     uint64_t index;      /* address of PT_GNU_EH_FRAME, the index of its unwind tables; 0: none */
     uint64_t map;        /* address of its struct link_map */
 };
