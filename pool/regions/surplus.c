@@ -28,8 +28,11 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
         return 0;
     pool_enter(pool);
     policy_note_surplus(pool);
-    if (may_release(pool) && (released = regions_release(pool, 1))) {
+    /* It is counted before the lock is dropped, so that several threads keep to the bound together,
+     * and releases that the driver refuses count as well. */
+    if (may_release(pool) && regions_releasable(pool)) {
         pool->surplus_releases++;
+        released = regions_release(pool, 1);
         policy_note_surplus(pool);
     }
     pool_leave(pool);
