@@ -71,6 +71,7 @@ enum bfc_forward_reason {
     BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
     BFC_FORWARD_BYPASSED,  /* a size above BFC_BYPASS_ABOVE */
     BFC_FORWARD_NO_PAGES,  /* BFC_BACKING=pages, and the driver refused to map one */
+    BFC_FORWARD_REFUSED,   /* a free of a pointer that is not ours, nor the driver's */
     BFC_FORWARD_REASONS = 16,
 };
 

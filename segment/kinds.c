@@ -26,6 +26,8 @@ const char *bfc_forward_reason_name(enum bfc_forward_reason reason) {
         return "bypassed";
     case BFC_FORWARD_NO_PAGES:
         return "no_pages";
+    case BFC_FORWARD_REFUSED:
+        return "refused";
     case BFC_FORWARD_REASONS:
         break;
     }

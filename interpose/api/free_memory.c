@@ -1,7 +1,5 @@
-/*
- * Freeing for the program. bfc_free and bfc_free_hit free blocks of the thread's last arena while
- * the process is as usual; they leave all other frees to free_with_all_checks.
- */
+/* Freeing for the program. bfc_free and bfc_free_hit free blocks of the thread's last arena while
+ * the process is as usual; they leave all other frees to free_with_all_checks. */
 #include "base/compiler.h"
 #include "interpose/api/memory.h"
 #include "interpose/arena/bypassed.h"
@@ -14,9 +12,8 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* A free that has failed before it reached the runtime, and that the runtime now passes on to the
- * driver, and so to bfc_free, which must answer the same. The runtime's own code lies in between,
- * so the error cannot be an argument. */
+/* A free that failed before it reached the runtime, which now passes it on, and so to bfc_free,
+ * which must answer the same. */
 static __thread struct {
     CUdeviceptr pointer; /* whose free has failed; 0: there is no such free */
     CUresult result;
@@ -80,8 +77,12 @@ static CUresult call_driver(const struct free_call *call) {
     if (call->in_stream_order)
         return call->per_thread ? driver->cuMemFreeAsync_ptsz(call->pointer, call->stream)
                                 : driver->cuMemFreeAsync(call->pointer, call->stream);
-    bfc_segment_count_forwarded_free(call->pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
-    return driver->cuMemFree_v2(call->pointer);
+    CUresult result = driver->cuMemFree_v2(call->pointer);
+    bool refused = result == CUDA_ERROR_INVALID_VALUE;
+    bfc_segment_count_forwarded_free(!call->pointer ? BFC_FORWARD_BAD_CALL
+                                     : refused      ? BFC_FORWARD_REFUSED
+                                                    : BFC_FORWARD_FOREIGN);
+    return result;
 }
 
 static CUresult free_with_all_checks(const struct free_call *call) {
@@ -116,8 +117,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                                                     .per_thread = per_thread});
 }
 
-/* A pooled pointer must not reach the driver's free. The program gets the error with which the
- * driver refuses to free device memory as host memory. */
+/* The program gets the error with which the driver refuses to free device memory as host memory. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
     bool pooled = bfc_process_if_made() && bfc_arena_living_of((CUdeviceptr)memory);
     return pooled ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);

@@ -196,11 +196,13 @@ class Frame:
 
     function: Optional[str]  # None: not known
     file: str
-    line: Optional[int] = None  # only for a function of Python
+    line: Optional[int] = None  # None: not known
     offset: Optional[str] = None  # hexadecimal; only for a function that is not of Python
+    source: Optional[str] = None  # of a function that is not of Python, if its line is known; `file` is its library
+    inlined: bool = False
 
     def __str__(self) -> str:
-        name = os.path.basename(self.file) or "no file"
+        name = os.path.basename(self.source or self.file) or "no file"
         place = f"{name}:{self.line}" if self.line else f"{name}+{self.offset}" if self.offset else name
         return f"{self.function} ({place})" if self.function else place
 
@@ -318,6 +320,7 @@ class Holder:
     allocated_blocks: int
     samples: int
     tag: str = ""  # "" if the holder is a library
+    place: str = ""  # the innermost of the frames that is the user's own code
     frames: Tuple[Frame, ...] = ()  # functions of the call stack, innermost first
 
 
@@ -347,7 +350,7 @@ class Who:
         def rows(holders: List[Tuple[Holder, str]]) -> List[List[str]]:
             return [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"] for h, name in holders]
         head = [self._amount(), "±", "blocks"]
-        sites = [(h, " ← ".join(str(frame) for frame in h.frames)) for h in self.sites if h.bytes]
+        sites = [(h, f"{h.place}: " + " ← ".join(str(frame) for frame in h.frames)) for h in self.sites if h.bytes]
         more = f" (the largest 20 of {len(sites)})" if len(sites) > 20 else ""
         yield self._caption(), [*head, "library"], rows([(h, os.path.basename(h.library)) for h in self.libraries])
         yield "By call stack" + more, [*head, "where"], rows(sites[:20])
@@ -359,10 +362,13 @@ class Who:
         return "".join(_table(caption, head, rows, words=3) for caption, head, rows in self._tables())
 
 
+_TEXTS = ("library", "tag", "place")
+
+
 def _holder(answer: Dict[str, Any]) -> Holder:
     frames = tuple(Frame(**frame) for frame in answer.get("frames", ()))
-    figures = {f.name: answer[f.name] for f in fields(Holder) if f.name not in ("library", "tag", "frames")}
-    return Holder(library=answer.get("library", ""), tag=answer.get("tag", ""), frames=frames, **figures)
+    figures = {f.name: answer[f.name] for f in fields(Holder) if f.name not in (*_TEXTS, "frames")}
+    return Holder(frames=frames, **{name: answer.get(name, "") for name in _TEXTS}, **figures)
 
 
 def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:

@@ -113,8 +113,7 @@ void symbols_close(struct symbols *symbols) {
     free(symbols);
 }
 
-/* Demangles by the C++ library, which is loaded only when there is a C++ name. */
-static char *demangle_name(const char *name) {
+char *symbols_demangle(const char *name) {
     static char *(*demangler)(const char *, char *, size_t *, int *);
     static bool looked;
     if (strncmp(name, "_Z", 2) != 0)
@@ -141,6 +140,6 @@ const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *di
         return NULL;
     *distance = address - function->start;
     if (!function->demangled)
-        function->demangled = demangle_name(function->name);
+        function->demangled = symbols_demangle(function->name);
     return function->demangled ? function->demangled : function->name;
 }

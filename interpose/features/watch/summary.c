@@ -79,6 +79,9 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     if (counters->forwarded_frees[BFC_FORWARD_FOREIGN])
         bfc_message_add(message, ", %llu frees of foreign addresses",
                         (unsigned long long)counters->forwarded_frees[BFC_FORWARD_FOREIGN]);
+    if (counters->forwarded_frees[BFC_FORWARD_REFUSED])
+        bfc_message_add(message, ", %llu frees that the driver refused",
+                        (unsigned long long)counters->forwarded_frees[BFC_FORWARD_REFUSED]);
     for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
         if (counters->bypassed_calls[i])
             bfc_message_add(message, ", %s %llu (%s)", bypass_name(i),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the README and docs/tuning.md say of the demo's training loop over the stand-in GPU, as the loop is now.
+"""What README, the quick start and docs/tuning.md say of the demo's training loop over the stand-in GPU, as the loop is now.
 
 usage: figures.py check|update SOURCE-ROOT BUILD
 
 After a line `<!-- figures of the demo -->` a block of console has a command, `$ NAME=VALUE bfcrun train ...`, and
-what it prints. In a table each row's first cell has, in backquotes, the variables with which
+what it prints; an indented block has lines of `bfcstat PID` after the warm-up, where times and UUIDs are not compared. In a table each row's first cell has, in backquotes, the variables with which
 the loop is preloaded; without any it runs natively. `FILE` for a plan is one that bfcplan makes of a recording
 of the same loop. The figures are the counts of the stand-in driver and, of memory, those of the program
 natively and of the pool when preloaded: none of them depends on the machine. `check` fails where the page
@@ -22,9 +22,15 @@ ITERATIONS, WARM_UP = 300, 24
 MIB = 1 << 20
 TABLE = re.compile(r"(<!-- figures of the demo -->\n\|[^\n]*\n\|[-|]*\n)((?:\|[^\n]*\n)+)")
 BLOCK = re.compile(r"(<!-- figures of the demo -->\n```console\n\$ ((?:\w+=\S+ )+)bfcrun train ([^\n]*)\n)(.*?)(?=```)", re.DOTALL)
+SHOWN = re.compile(r"(<!-- figures of the demo -->\n(?!```|\|)[^\n]+\n\n)((?:    [^\n]+\n)+)")
+VARIES = re.compile(r"\d[\d.]* (?:ns|us|ms|s)\b| [0-9a-f]{8}(?=\))")
 # What allocates, frees or maps device memory.
 CALLS = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease",
          "cuMemMap", "cuMemUnmap", "cuMemSetAccess")
+
+
+def label_of(line):
+    return re.match(r" *(\w+ )*", line)[0]
 
 
 class Loop:
@@ -85,6 +91,19 @@ class Loop:
                              env=self.environment(variables, "/dev/null"))
         return run.stdout
 
+    def shown(self, lines):
+        """Those lines of `bfcstat PID`, with the loop warm, as they are now."""
+        run = subprocess.Popen(self.command("1", str(WARM_UP), "pause"), env=self.environment({"BFC_FREE": "sync"}, "/dev/null"),
+                               text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        run.stdout.readline()
+        told = subprocess.run([os.path.join(self.build, "tools", "bfcstat"), str(run.pid)], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+        run.communicate("\n\n")
+        by_label = {label_of(line): line for line in reversed(told.splitlines())}
+        for line in lines.splitlines():
+            now = "    " + by_label.get(label_of(line[4:]), "")
+            yield (line if VARIES.sub("", line) == VARIES.sub("", now) else now) + "\n"
+
     def row(self, line):
         """The row with its figures as they are now."""
         label = line.strip().strip("|").split("|")[0]
@@ -99,13 +118,14 @@ def main(what, root, build):
     stale = False
     with tempfile.TemporaryDirectory(prefix="bfc-figures-") as folder:
         loop = Loop(build, folder)
-        for page in os.path.join(root, "README.md"), os.path.join(root, "docs", "tuning.md"):
+        for page in (os.path.join(root, name) for name in ("README.md", "docs/quick-start.md", "docs/tuning.md")):
             with open(page, encoding="utf-8") as file:
                 old = file.read()
             if "<!-- figures of the demo -->" not in old:
                 sys.exit(f"{page} has no figures of the demo")
             new = TABLE.sub(lambda m: m[1] + "".join(map(loop.row, m[2].splitlines())), old)
             new = BLOCK.sub(lambda m: m[1] + loop.says(m[2], m[3]), new)
+            new = SHOWN.sub(lambda m: m[1] + "".join(loop.shown(m[2])), new)
             if what == "update":
                 with open(page, "w", encoding="utf-8") as file:
                     file.write(new)

@@ -351,6 +351,35 @@ class Serve(unittest.TestCase):
                 for target in panel["targets"]:
                     yield re.sub(r"\$(instance|user|UUID)", ".*", target["expr"]).replace("$__rate_interval", "1m")
 
+    def test_dashboard_asks_for_what_there_is(self):
+        """Every metric, and every label that a query chooses or sums by, or a legend names."""
+        self.job()
+        text = self.exporter().get()[1]
+        labels = {name: {"instance", "job"} for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)}
+        for series in samples(text):
+            labels.setdefault(series.partition("{")[0], {"instance", "job"}).update(re.findall(r'(\w+)="', series))
+        with open(DASHBOARD, encoding="utf-8") as file:
+            dashboard = json.load(file)
+        variables = {variable["name"]: variable["query"] for variable in dashboard["templating"]["list"]}
+        for name, query in variables.items():
+            if name != "source":
+                metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", query).groups()
+                self.assertIn(label, labels[metric], query)
+        places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in dashboard["panels"]]
+        self.assertEqual(len(places), len(set(places)))
+        for panel in dashboard["panels"]:
+            for target in panel["targets"]:
+                query, legend = target["expr"], target["legendFormat"]
+                self.assertLessEqual(set(re.findall(r"\$(\w+)", query + panel["title"])), {*variables, "__rate_interval"})
+                asked = re.findall(r"(bfcpreload_\w+)(?:\{([^}]*)\})?", query)
+                self.assertTrue(asked, query)
+                summed = re.search(r"\bby \(([^)]*)\)", query)
+                left = set(re.findall(r"\w+", summed[1])) - {"le"} if summed else set() if "sum(" in query else None
+                for metric, chosen in asked:
+                    there = labels[metric]
+                    self.assertLessEqual({*re.findall(r"(\w+)=", chosen), *(left or ())}, there, query)
+                    self.assertLessEqual(set(re.findall(r"{{(\w+)}}", legend)), there if left is None else left, query)
+
     def test_ended_jobs_are_counted(self):
         """By user and device, also where a job lived between two scrapes; not those from before the exporter."""
         self.job()

@@ -46,7 +46,8 @@ class Job:
 
 
 def functions(frames):
-    return [frame["name"] for frame in frames]
+    """Without the one that is inlined in all of them, which is a frame where source lines are found."""
+    return [frame["name"] for frame in frames if frame["name"] != "allocate"]
 
 
 class Snapshot(unittest.TestCase):

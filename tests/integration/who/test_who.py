@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """bfcstat who beside programs that allocate at known places.
 
-usage: test_who.py LIBRARY BFCSTAT HOLDER STRIPPED PLUGIN CALLER
+usage: test_who.py LIBRARY BFCSTAT HOLDER STRIPPED PLUGIN CALLER FRAMES [lines]
+
+lines: bfcstat finds lines of source files.
 """
 import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-LIBRARY, BFCSTAT, HOLDER, STRIPPED, PLUGIN, CALLER = sys.argv[1:7]
+LIBRARY, BFCSTAT, HOLDER, STRIPPED, PLUGIN, CALLER, FRAMES = sys.argv[1:8]
+LINES = "lines" in sys.argv[8:]
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 
@@ -58,7 +62,13 @@ def bfcstat(*arguments):
 
 
 def functions(site):
-    return [frame["function"] for frame in site["frames"]]
+    return [frame["function"] for frame in site["frames"] if not frame.get("inlined")]
+
+
+def lines_of(source):
+    """The numbers of the lines that a comment gives a name."""
+    with open(os.path.join(HERE, source), encoding="utf-8") as file:
+        return {name[1]: number for number, line in enumerate(file, 1) if (name := re.search(r"[#/]+ line: (\w+)", line))}
 
 
 def held(sites, function):
@@ -196,7 +206,61 @@ class Runtime(unittest.TestCase):
             self.assertEqual(job.process.stdout.readline(), "more\n")
             text = job.who("--diff", first)
         self.assertEqual(text.count("+8.00 MiB  0 B  +1 "), 2, text)
-        self.assertRegex(text, r"\n(grows [0-9.]+ [KMG]iB/s at site_runtime\+0x[0-9a-f]+ \(who-caller\)\n){1}\n")
+        place = r"\(caller.c:\d+\)" if LINES else r"\+0x[0-9a-f]+ \(who-caller\)"
+        self.assertRegex(text, rf"\n(grows [0-9.]+ [KMG]iB/s at site_runtime ?{place}\n){{1}}\n")
+
+
+class Lines(unittest.TestCase):
+    """Of source files, by debug information."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def copy(self, *options):
+        """The program, without some of its sections."""
+        path = os.path.join(self.folder, "frames")
+        subprocess.run(["objcopy", *options, FRAMES, path], check=True)
+        return path
+
+    def look(self, program):
+        with Job(program) as job:
+            self.text = job.who()
+            return {site["bytes"] // MIB: site["frames"] for site in job.sites()}
+
+    def check(self, program):
+        inlined, outer = self.look(program)[32][:2]
+        self.assertEqual([(os.path.basename(frame["source"]), frame["function"], frame["line"], frame["inlined"])
+                          for frame in (inlined, outer)],
+                         [("frames.c", "fetch", lines_of("frames.c")["fetch"], True),
+                          ("frames.c", "site_outer", lines_of("frames.c")["outer"], False)])
+        self.assertEqual(os.path.basename(outer["file"]), os.path.basename(program))
+
+    @unittest.skipUnless(LINES, "built without libdw, or without debug information")
+    def test_of_functions_and_what_is_inlined_in_them(self):
+        self.check(FRAMES)
+
+    @unittest.skipUnless(LINES, "built without libdw, or without debug information")
+    def test_without_a_table_of_compilation_units(self):
+        self.check(self.copy("--remove-section=.debug_aranges"))
+
+    def test_without_debug_information(self):
+        frame = self.look(self.copy("--strip-debug"))[32][0]
+        self.assertEqual((frame["function"], "source" in frame), ("site_outer", False))
+
+    def test_damaged_debug_information(self):
+        for section in ".debug_info", ".debug_line", ".debug_abbrev":
+            broken = os.path.join(self.folder, "broken")
+            subprocess.run(["objcopy", f"--dump-section={section}={broken}", FRAMES, os.devnull], check=True)
+            with open(broken, "r+b") as file:
+                file.seek(200)
+                file.write(os.urandom(600))
+            self.assertIn(64, self.look(self.copy(f"--update-section={section}={broken}")))
+
+    def test_the_users_own_function_comes_first(self):
+        self.look(FRAMES)
+        place = r"\(frames.c:%d\)" % lines_of("frames.c")["step"] if LINES else r"\+0x[0-9a-f]+ \(who-frames\)"
+        self.assertRegex(self.text, rf"\n *64.0 MiB +0 B +1 +66.7 % +Solver::step\(\) ?{place}\n    thrust::detail::reserve\(")
 
 
 class Views(unittest.TestCase):
@@ -228,7 +292,8 @@ class Views(unittest.TestCase):
             later = json.loads(bfcstat("who", "--json", "--diff", first, second).stdout)
             self.assertEqual([[(functions(s)[0], s["bytes"]) for s in answer["sites"]]
                               for answer in (since, later)], [[("site_leak", 16 * MIB)]] * 2)
-            self.assertRegex(text, r"(?m)^grows [0-9.]+ [KMG]iB/s at site_leak\+0x[0-9a-f]+ \(who-holder\)$")
+            place = r"\(holder.c:\d+\)" if LINES else r"\+0x[0-9a-f]+ \(who-holder\)"
+            self.assertRegex(text, rf"(?m)^grows [0-9.]+ [KMG]iB/s at site_leak ?{place}$")
             self.assertIn("320 MiB in use", bfcstat("who", first).stdout)
             for wrong in (["--diff", second, first], ["--diff=1", first], [__file__],
                           [os.path.join(folder, "none")]):
@@ -236,22 +301,43 @@ class Views(unittest.TestCase):
                 self.assertEqual((run.returncode, run.stdout), (1, ""))
                 self.assertRegex(run.stderr, r"^bfcstat: [^\n]+\n$")
 
+    def test_changes_within_the_error_are_left_out(self):
+        """Of two moments of which the second is made to be less exact."""
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (os.path.join(folder, name) for name in ("first", "second"))
+            with Job(HOLDER, "plain") as job:
+                job.who("-o", first)
+                job.process.stdin.write("more\n")
+                job.process.stdin.flush()
+                self.assertEqual(job.process.stdout.readline(), "leaked\n")
+                job.who("-o", second)
+            for error, shown in (7.9 * MIB, True), (8.1 * MIB, False):
+                with open(second, "r+b") as file:  # layout/who.h
+                    (sites,) = struct.unpack_from("=Q", file.read(40), 32)
+                    for site in range(sites):
+                        file.seek(152 + 80 * site + 64)
+                        file.write(struct.pack("=d", error ** 2 if site == sites - 1 else 0))
+                text = bfcstat("who", "--diff", first, second).stdout
+                self.assertIn("+16.0 MiB change", text)
+                self.assertEqual(["grows " in text, "\n+16.0 MiB  7.90 MiB " in text, "site_leak" in text], [shown] * 3, text)
+                self.assertEqual("not attributed: not sampled, or within the error" in text, not shown, text)
+
     def test_collapsed(self):
         with Job(HOLDER, "plain") as job:
             lines = job.who("--collapsed").splitlines()
         large = [line for line in lines if "site_large" in line][0]
         stack, _, figure = large.rpartition(" ")
         self.assertEqual(int(figure), 256 * MIB)
-        self.assertEqual([f.rpartition("`")[2] for f in stack.split(";")][-3:],
-                         ["main", "plain", "site_large"])
+        self.assertEqual([f.rpartition("`")[2] for f in stack.split(";")][-4 if LINES else -3:],
+                         ["main", "plain", "site_large", *(["allocate"] if LINES else [])])
 
     def test_text(self):
         with Job(HOLDER, "plain") as job:
             text = job.who()
             self.assertIn("more sites", job.who("--sites=1"))
         self.assertIn(f"job {job.pid}: 320 MiB in use", text)
-        self.assertIn("site_large+0x", text)
-        self.assertRegex(text, r"\n *256 MiB +0 B +4 +80\.0 % +site_large\+0x")
+        self.assertIn("    plain (holder.c:" if LINES else "    plain+0x", text)
+        self.assertRegex(text, r"\n *256 MiB +0 B +4 +80\.0 % +site_large" + (r" \(holder.c:\d+\)\n" if LINES else r"\+0x"))
 
     def test_off(self):
         with Job(HOLDER, "plain", stacks="off") as job:
@@ -334,6 +420,19 @@ class Leaks(unittest.TestCase):
             with self.subTest(mode):
                 self.assertIn("    invalid frees: 1, of blocks freed before", self.said("freed_twice", BFC_SUMMARY="1", BFC_FREE=mode))
 
+    def test_frees_that_the_driver_refuses_are_no_double_frees(self):
+        said = self.said("freed_late", BFC_SUMMARY="1")
+        self.assertIn(", 1 frees that the driver refused\n", said)
+        self.assertNotIn("invalid frees", said)
+        self.assertNotIn("foreign", said)
+        with Job(HOLDER, "freed_late") as job:
+            self.assertRegex(bfcstat(str(job.pid)).stdout, r"\n  forwarded, refused +0 allocations, 1 frees\n")
+            shown = json.loads(bfcstat("--json", str(job.pid)).stdout)
+            counted = bfcstat("--prometheus").stdout
+        frees = shown["coverage"]["forwarded_frees"]
+        self.assertEqual({key: count for key, count in frees.items() if count}, {"refused": 1})
+        self.assertRegex(counted, r'\nbfcpreload_forwarded_frees_total\{[^}\n]*,reason="refused"\} 1\n')
+
     def test_freed_inside(self):
         self.assertRegex(self.said("freed_inside"),
                          r"(?s)invalid free of 0x[0-9a-f]+, 1 time, at\n    site_second_free.*"
@@ -369,11 +468,6 @@ class Leaks(unittest.TestCase):
 class Python(unittest.TestCase):
     """By this interpreter: what is known of its version decides."""
 
-    def lines(self):
-        with open(os.path.join(HERE, "held.py"), encoding="utf-8") as file:
-            return {line.rpartition("# line: ")[2].strip(): number
-                    for number, line in enumerate(file, 1) if "# line: " in line}
-
     def held(self, library):
         with Job(sys.executable, os.path.join(HERE, "held.py"), library) as job:
             sites = job.sites()
@@ -386,7 +480,7 @@ class Python(unittest.TestCase):
         return total
 
     def check(self, library):
-        total, lines = self.held(library), self.lines()
+        total, lines = self.held(library), lines_of("held.py")
         self.assertEqual({name: total.get(number) for name, number in lines.items()},
                          {"load": 64, "work": 64, "generate": 16, "except": 8})
 

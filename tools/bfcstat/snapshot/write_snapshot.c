@@ -43,7 +43,8 @@ static const char *why_no_stack(const struct moment *m) {
 static void put_line(struct pickle *p, struct pickle_list *frames, const struct who_line *line) {
     char name[64];
     snprintf(name, sizeof name, "0x%" PRIx64, line->place);
-    snapshot_put_frame(p, frames, line->function ? line->function : name, line->file, line->line);
+    snapshot_put_frame(p, frames, line->function ? line->function : name,
+                       line->source ? line->source : line->object, line->line);
 }
 
 /* Writes the site's stack, with the tag as the outermost frame. */

@@ -479,6 +479,13 @@ static void put_coverage(const struct metrics *metrics) {
             put_kind(metrics, &findings->jobs[i], "forwarded_allocations_total", "reason",
                      bfc_forward_reason_name((enum bfc_forward_reason)k),
                      findings->jobs[i].header.forwarded_allocations[k]);
+    put_head(metrics, "forwarded_frees_total", "counter",
+             "Frees that went to the driver, by reason; refused: it had no such memory either.");
+    for (size_t i = 0; i < findings->job_count; i++)
+        for (unsigned k = 0; k < BFC_FORWARD_REASONS; k++)
+            put_kind(metrics, &findings->jobs[i], "forwarded_frees_total", "reason",
+                     bfc_forward_reason_name((enum bfc_forward_reason)k),
+                     findings->jobs[i].header.forwarded_frees[k]);
     put_head(metrics, "bypassed_calls_total", "counter",
              "Allocations that never pass through the pool, by kind.");
     for (size_t i = 0; i < findings->job_count; i++)

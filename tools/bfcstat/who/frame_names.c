@@ -11,14 +11,18 @@
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid) {
     *names = (struct who_names){.who = who, .pid = pid};
     names->symbols = calloc(who->header.objects + 1, sizeof(struct symbols *));
+    names->lines = calloc(who->header.objects + 1, sizeof(struct source_lines *));
     names->opened = calloc(who->header.objects + 1, sizeof(bool));
-    return names->symbols && names->opened;
+    return names->symbols && names->lines && names->opened;
 }
 
 void who_names_end(struct who_names *names) {
     for (uint64_t i = 0; names->symbols && i < names->who->header.objects; i++)
         symbols_close(names->symbols[i]);
+    for (uint64_t i = 0; names->lines && i < names->who->header.objects; i++)
+        source_lines_close(names->lines[i]);
     free(names->symbols);
+    free(names->lines);
     free(names->opened);
 }
 
@@ -31,21 +35,19 @@ static const char *path_of(const struct who_names *names, uint32_t object) {
     return *path ? path : names->who->texts + names->who->header.executable;
 }
 
-static struct symbols *symbols_of(struct who_names *names, uint32_t object) {
+static void open_object(struct who_names *names, uint32_t object) {
     char path[4200];
-    if (object == 0)
-        return NULL;
-    if (!names->opened[object - 1]) {
-        names->opened[object - 1] = true;
-        const char *name = path_of(names, object);
-        if (names->pid)
-            snprintf(path, sizeof path, *name == '/' ? "/proc/%d/root%s" : "/proc/%d/cwd/%s",
-                     names->pid, name);
-        else
-            snprintf(path, sizeof path, "%s", name);
-        names->symbols[object - 1] = symbols_open(path);
-    }
-    return names->symbols[object - 1];
+    const char *name = path_of(names, object);
+    if (names->opened[object - 1])
+        return;
+    names->opened[object - 1] = true;
+    if (names->pid)
+        snprintf(path, sizeof path, *name == '/' ? "/proc/%d/root%s" : "/proc/%d/cwd/%s",
+                 names->pid, name);
+    else
+        snprintf(path, sizeof path, "%s", name);
+    names->symbols[object - 1] = symbols_open(path);
+    names->lines[object - 1] = source_lines_open(path);
 }
 
 /* ---- frames ---- */
@@ -59,18 +61,47 @@ static bool is_interpreter(const char *path) {
     return begins_with(name, "python") || begins_with(name, "libpython");
 }
 
-static struct who_line native_line(struct who_names *names, const struct bfc_who_frame *frame) {
-    struct who_line line = {.file = path_of(names, frame->object), .place = frame->place};
-    struct symbols *symbols = symbols_of(names, frame->object);
-    if (symbols)
-        line.function = symbols_find(symbols, frame->place, &line.place);
-    return line;
+/* Whether an object, by its file's name, only brings a call of Python's to C. */
+static bool is_between(const char *name) {
+    return bfc_who_hands_on(name) || begins_with(name, "_ctypes");
+}
+
+/* Stores the lines of a native frame: those of inlined functions, then that of the function that
+ * contains them. Returns their number. */
+static size_t native_lines(struct who_names *names, const struct bfc_who_frame *frame,
+                           struct who_line *lines, size_t most) {
+    struct who_line line = {.object = path_of(names, frame->object), .place = frame->place};
+    const struct source_line *found = NULL;
+    size_t count = 0, kept = 0;
+    if (frame->object) {
+        open_object(names, frame->object);
+        struct symbols *symbols = names->symbols[frame->object - 1];
+        if (symbols)
+            line.function = symbols_find(symbols, frame->place, &line.place);
+        if (names->lines[frame->object - 1])
+            count = source_lines_find(names->lines[frame->object - 1], frame->place, &found);
+    }
+    for (size_t i = 0; i + 1 < count && kept + 1 < most; i++)
+        lines[kept++] = (struct who_line){.function = found[i].function,
+                                          .object = line.object,
+                                          .source = found[i].file,
+                                          .line = found[i].line,
+                                          .place = line.place,
+                                          .inlined = true};
+    if (count && !line.function)
+        line.function = found[count - 1].function;
+    if (count && line.function) {
+        line.source = found[count - 1].file;
+        line.line = found[count - 1].line;
+    }
+    lines[kept++] = line;
+    return kept;
 }
 
 static struct who_line python_line(const struct who_names *names,
                                    const struct bfc_who_frame *frame) {
     return (struct who_line){.function = names->who->texts + frame->object,
-                             .file = names->who->texts + frame->file,
+                             .source = names->who->texts + frame->file,
                              .line = frame->place};
 }
 
@@ -79,9 +110,11 @@ size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struc
     const struct bfc_who_frame *frames = names->who->frames + site->first;
     size_t count = 0;
     for (uint32_t i = 0; i < site->native && count < most; i++) {
-        if (site->python && is_interpreter(path_of(names, frames[i].object)))
+        const char *path = path_of(names, frames[i].object);
+        if (site->python && is_interpreter(path))
             break;
-        lines[count++] = native_line(names, &frames[i]);
+        if (!site->python || !is_between(bfc_file_name(path)))
+            count += native_lines(names, &frames[i], lines + count, most - count);
     }
     for (uint32_t i = 0; i < site->python && count < most; i++)
         lines[count++] = python_line(names, &frames[site->native + i]);
@@ -103,20 +136,22 @@ const char *who_library(struct who_names *names, const struct bfc_who_site *site
 }
 
 char *who_line_text(const struct who_line *line, char *text, size_t size) {
-    const char *file = bfc_file_name(line->file);
-    if (line->line)
-        snprintf(text, size, "%s (%s:%" PRIu64 ")", line->function, file, line->line);
+    const char *object = line->object ? bfc_file_name(line->object) : "";
+    const char *function = line->function ? line->function : "?";
+    if (line->source)
+        snprintf(text, size, "%s (%s:%" PRIu64 ")", function, bfc_file_name(line->source),
+                 line->line);
     else if (line->function)
-        snprintf(text, size, "%s+0x%" PRIx64 " (%s)", line->function, line->place, file);
+        snprintf(text, size, "%s+0x%" PRIx64 " (%s)", function, line->place, object);
     else
-        snprintf(text, size, "0x%" PRIx64 " (%s)", line->place, *file ? file : "no file");
+        snprintf(text, size, "0x%" PRIx64 " (%s)", line->place, *object ? object : "no file");
     return text;
 }
 
 char *who_frame_text(const struct who_line *line, char *text, size_t size) {
     char plain[WHO_PLACE];
-    if (line->function && !line->line)
-        snprintf(plain, sizeof plain, "%s`%s", bfc_file_name(line->file), line->function);
+    if (line->function && line->object)
+        snprintf(plain, sizeof plain, "%s`%s", bfc_file_name(line->object), line->function);
     else
         who_line_text(line, plain, sizeof plain);
     text_printable(plain, text, size);
@@ -125,36 +160,117 @@ char *who_frame_text(const struct who_line *line, char *text, size_t size) {
     return text;
 }
 
-/* Whether a source file of Python belongs to a package or to Python itself, and not to the user. */
-static bool is_packaged(const char *file) {
-    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
-           strstr(file, "/lib/python") || *file == '<';
+/* ---- the user's own code ---- */
+
+static bool holds_any(const char *text, const char *const *parts) {
+    for (; *parts; parts++)
+        if (strstr(text, *parts))
+            return true;
+    return false;
 }
 
-static const struct who_line *find_innermost(const struct who_line *lines, size_t count) {
-    const struct who_line *packaged = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!lines[i].line)
-            continue;
-        if (!is_packaged(lines[i].file))
-            return &lines[i];
-        if (!packaged)
-            packaged = &lines[i];
+/* Whether a file lies where packages are installed, not the user's own code: of Python, or of C. */
+static bool is_packaged(const char *file) {
+    static const char *const folders[] = {"/site-packages/",
+                                          "/dist-packages/",
+                                          "/lib/python",
+                                          "/include/c++/",
+                                          "/include/thrust/",
+                                          "/include/cub/",
+                                          "/include/cuda/",
+                                          "/include/rmm/",
+                                          "/usr/include/",
+                                          "/usr/local/cuda",
+                                          "/libcudacxx/",
+                                          "/opt/nvidia/hpc_",
+                                          NULL};
+    return holds_any(file, folders) || *file == '<';
+}
+
+static bool is_installed(const char *object) {
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/usr/local/cuda",
+                                          "/opt/nvidia/hpc_", NULL};
+    static const char *const begins[] = {"libcublas",   "libcudnn",    "libcufft", "libcurand",
+                                         "libcusolver", "libcusparse", "libnccl",  "libnpp",
+                                         "libnvjpeg",   "libcutensor", "librmm",   "libstdc++"};
+    if (begins_with(object, "/usr/lib") || begins_with(object, "/lib") ||
+        holds_any(object, folders))
+        return true;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (begins_with(bfc_file_name(object), begins[i]))
+            return true;
+    return bfc_who_hands_on(object);
+}
+
+/* Returns the qualified name in a demangled one. Those of templates begin with the type that the
+ * function returns. */
+static const char *qualified(const char *function) {
+    const char *name = function;
+    unsigned depth = 0;
+    for (const char *at = function; *at; at++) {
+        if (begins_with(at, "(anonymous namespace)") || begins_with(at, "{lambda("))
+            at = strchr(at, ')');
+        else if (*at == '<')
+            depth++;
+        else if (*at == '>' && depth)
+            depth--;
+        else if (depth == 0 && (*at == '(' || begins_with(at, "operator")))
+            break;
+        else if (depth == 0 && *at == ' ')
+            name = at + 1;
     }
-    if (packaged)
-        return packaged;
-    for (size_t i = 0; i < count; i++)
-        if (!bfc_who_hands_on(lines[i].file))
-            return &lines[i];
+    return name;
+}
+
+/* Whether a function comes from the templates of a library, which are compiled into the program. */
+static bool is_of_templates(const char *function) {
+    static const char *const namespaces[] = {
+        "thrust::", "cub::", "cuda::", "std::", "rmm::", "__gnu_cxx::"};
+    const char *name = qualified(function);
+    for (size_t i = 0; i < sizeof namespaces / sizeof namespaces[0]; i++)
+        if (begins_with(name, namespaces[i]))
+            return true;
+    return false;
+}
+
+static bool is_users(const struct who_line *line) {
+    return !(line->object && is_installed(line->object)) &&
+           !(line->source && is_packaged(line->source)) &&
+           !(line->function && line->object && is_of_templates(line->function));
+}
+
+static bool may_be_users(const struct who_line *line, int rank) {
+    switch (rank) {
+    case 0:
+        return !line->object && is_users(line);
+    case 1:
+        return !line->object;
+    case 2:
+        return !line->inlined && is_users(line);
+    case 3:
+        return is_users(line);
+    default:
+        return !bfc_who_hands_on(line->object);
+    }
+}
+
+/* Returns the innermost of the lines that rank highest; NULL: there is none. What is inlined ranks
+ * below what contains it, so that small functions which all allocations pass do not hide the
+ * places. */
+static const struct who_line *find_place(const struct who_line *lines, size_t count) {
+    for (int rank = 0; rank <= 4; rank++)
+        for (size_t i = 0; i < count; i++)
+            if (may_be_users(&lines[i], rank))
+                return &lines[i];
     return NULL;
 }
 
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size) {
     struct who_line lines[WHO_LINES];
-    const struct who_line *line = find_innermost(lines, who_stack(names, site, lines, WHO_LINES));
+    const struct who_line *line = find_place(lines, who_stack(names, site, lines, WHO_LINES));
     text[0] = '\0';
-    if (line && line->line)
-        snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->file), line->line);
+    if (line && !line->object)
+        snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->source), line->line);
     else if (line)
         who_line_text(line, text, size);
     return text;

@@ -8,15 +8,18 @@
 #define BFC_TOOLS_WHO_NAMES_H
 
 #include "tools/job/job_who.h"
+#include "tools/symbols/source_lines.h"
 #include "tools/symbols/symbols.h"
 
 /* the most lines of a stack, and the bytes that suffice for the text of who_place */
-enum { WHO_LINES = 80, WHO_PLACE = 512 };
+enum { WHO_LINES = 160, WHO_PLACE = 512 };
 
 struct who_names {
     const struct bfc_who *who;
     int pid; /* 0: files are opened by their paths, not through the job's root folder */
-    struct symbols **symbols; /* for each object; NULL: not opened yet, or without symbols */
+    /* for each object; NULL: not opened yet, or there are none in it */
+    struct symbols **symbols;
+    struct source_lines **lines;
     bool *opened;
 };
 
@@ -27,14 +30,17 @@ void who_names_end(struct who_names *names);
 /* A frame as text and numbers for people to read. The texts are valid until who_names_end. */
 struct who_line {
     const char *function; /* NULL: not known */
-    /* Python: the source file; native: the path of the object, or "" if there is none */
-    const char *file;
-    uint64_t line;  /* Python: the number of the line; native: 0 */
+    const char *object;   /* native: path of the object, or "" if there is none; Python: NULL */
+    const char
+        *source;    /* source file; NULL: not known, as of native code without debug information */
+    uint64_t line;  /* in the source file */
     uint64_t place; /* native: offset in the function, or in the object; or an address */
+    bool inlined;   /* in the next function of the stack, as that was compiled */
 };
 
 /* Stores the site's stack in `lines`, innermost first, at most `most` lines; returns their number.
- * If Python runs, native frames end at the interpreter, whose own frames are of no interest. */
+ * If Python runs, native frames end at the interpreter, and those that only bring a call of
+ * Python's to C are left out. */
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
@@ -45,8 +51,9 @@ const char *who_tag(const struct who_names *names, const struct bfc_who_site *si
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
 /* Writes where in the program a site allocates: its innermost line of Python, of the user's own
- * files if there is one in them, else its innermost function that does not only pass calls on; ""
- * if that is not known. The text is cut off at `size` bytes; returns `text`. */
+ * files if there is one in them, else its innermost function of the user's own code, else that
+ * which does not only pass calls on; "" if that is not known. The text is cut off at `size` bytes;
+ * returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
 /* Writes a line as "function (file:line)" or similar, cut off at `size` bytes; returns `text`. */

@@ -96,13 +96,6 @@ static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) 
     text_table_free(&table);
 }
 
-/* Whether a frame only brings a call of Python's into C. `outermost` tells whether Python runs. */
-static bool is_between(const struct who_line *line, const struct who_line *outermost) {
-    const char *file = bfc_file_name(line->file);
-    return outermost->line && !line->line &&
-           (bfc_who_hands_on(file) || strncmp(file, "_ctypes", 7) == 0);
-}
-
 static void show_site(const struct who_sums *sums, struct who_names *names,
                       const struct who_sum *sum, FILE *stream) {
     struct who_line lines[WHO_LINES];
@@ -116,9 +109,7 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
     text_table_print(&table, stream, 0);
     text_table_free(&table);
     for (size_t i = 0; i < count; i++)
-        if (!is_between(&lines[i], &lines[count - 1]))
-            fprintf(
-                stream, "    %s\n",
+        fprintf(stream, "    %s\n",
                 text_printable(who_line_text(&lines[i], text, sizeof text), shown, sizeof shown));
     if (!count)
         fputs("    no stack: it could not be walked, or there was no room\n", stream);
@@ -217,10 +208,14 @@ static void show_line(struct json_writer *writer, const struct who_line *line) {
         json_string(writer, "function", line->function);
     else
         json_null(writer, "function");
-    json_string(writer, "file", line->file);
-    if (line->line) {
+    json_string(writer, "file", line->object ? line->object : line->source);
+    if (line->source)
         json_unsigned(writer, "line", line->line);
-    } else {
+    if (line->object && line->source) {
+        json_string(writer, "source", line->source);
+        json_boolean(writer, "inlined", line->inlined);
+    }
+    if (line->object) {
         snprintf(place, sizeof place, "0x%" PRIx64, line->place);
         json_string(writer, "offset", place);
     }
@@ -230,11 +225,13 @@ static void show_line(struct json_writer *writer, const struct who_line *line) {
 static void show_site_json(struct json_writer *writer, struct who_names *names,
                            const struct who_sum *sum) {
     struct who_line lines[WHO_LINES];
+    char place[WHO_PLACE];
     size_t count = who_stack(names, sum->site, lines, WHO_LINES);
     json_object(writer, NULL);
     show_sum(writer, sum);
     json_string(writer, "library", who_library(names, sum->site));
     json_string(writer, "tag", who_tag(names, sum->site));
+    json_string(writer, "place", who_place(names, sum->site, place, sizeof place));
     json_array(writer, "frames");
     for (size_t i = 0; i < count; i++)
         show_line(writer, &lines[i]);
