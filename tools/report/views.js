@@ -10,7 +10,7 @@ const section = (title, note) => {
 const addKey = (body, entries) => body.append(element("div", {class: "key"}, ...entries.map(([name, colour]) =>
   element("span", {}, element("i", {style: `background:var(--${colour})`}), name))));
 const cell = (text, kind = "n") => element("td", {class: kind}, text);
-const table = (heads, rows) => element("table", {}, element("tr", {}, ...heads.map(([name, kind]) => element("th", {class: kind || "n"}, name))), ...rows);
+const table = (heads, rows) => element("table", {class: heads.length > 5 ? "wide" : ""}, element("tr", {}, ...heads.map(([name, kind]) => element("th", {class: kind || "n"}, name))), ...rows);
 let shown = 0; /* the pool */
 
 /* ---- the memory chart ---- */
@@ -215,8 +215,9 @@ const showBlocks = (number, pool, failures) => {
   }
   const place = layoutOf(number, pool), spans = regionSpans(number, pool, place), {from, to, size, address} = pool.blocks, low = address.map(place.offset);
   const outside = low.filter(offset => offset < 0).length, base = baseOf(pool).live;
+  const wentBack = sum(spans.filter(span => span.to >= lastAt).map(span => span.size)) < place.height;
   const body = section("Every block, at its address", `${many(pool.blocks.count, "block")}, each from its allocation to its free, at its address; ` +
-    `regions one above another in the order of their addresses, ${bytes(place.height)} in all, as high as they are large. ` +
+    `regions one above another in the order of their addresses, ${bytes(place.height)} in all${wentBack ? ", those included that were given back" : ""}, as high as they are large. ` +
     `What is smaller than a pixel is added up, never left out. Grey: reserved, not in use${byCalls || toldSpace ? "" : ", by maps of every half second"}.` +
     (base ? ` Not drawn: ${bytes(base)} ${unseen} and still held.` : "") + unknownWords(pool) +
     (outside ? ` Not drawn: ${many(outside, "block")} in regions that are not known.` : "") + lostWords + (byCalls ? "" : clockWords));
@@ -301,11 +302,12 @@ const spaceWords = (number, pool, space) => {
 const holders = (pool, moment, most) => {
   const live = pool.blocks.at(moment).sort((a, b) => pool.blocks.bytes[b] - pool.blocks.bytes[a]);
   if (!live.length) return [element("p", {class: "faint"}, "No block whose allocation was seen here.")];
+  const named = live.slice(0, most).some(i => nameOfBlock(pool, i));
   const rows = live.slice(0, most).map(i => element("tr", {}, cell(bytes(pool.blocks.bytes[i])), cell(count(pool.blocks.bytes[i])),
-    cell(nameOfBlock(pool, i), ""), ...(hasStacks ? [cell(placeOf(pool.blocks.site[i]), "")] : []), cell("from " + when(pool.blocks.from[i]), ""),
+    ...(named ? [cell(nameOfBlock(pool, i), "")] : []), ...(hasStacks ? [cell(placeOf(pool.blocks.site[i]), "")] : []), cell("from " + when(pool.blocks.from[i]), ""),
     cell(pool.blocks.to[i] === Infinity ? "not freed" : "for " + stretch(pool.blocks.to[i] - pool.blocks.from[i]), ""), cell(hex(pool.blocks.address[i]), "")));
   const rest = live.slice(most);
-  const all = table([["size"], ["bytes"], ["which", "t"], ...(hasStacks ? [["where", "t"]] : []), ["since", "t"], ["life", "t"], ["address", "t"]], rows);
+  const all = table([["size"], ["bytes"], ...(named ? [["which", "t"]] : []), ...(hasStacks ? [["where", "t"]] : []), ["since", "t"], ["life", "t"], ["address", "t"]], rows);
   return [all, element("p", {class: "faint"}, rest.length ? `and ${many(rest.length, "more block")}: ${bytes(sum(rest.map(i => pool.blocks.bytes[i])))}` : "")];
 };
 

@@ -64,7 +64,7 @@ static bool load_library(void) {
 /* ---- files ---- */
 
 /* Not by the network, which dwfl_standard_find_debuginfo would ask. */
-static const Dwfl_Callbacks *callbacks(void) {
+static const Dwfl_Callbacks *session_callbacks(void) {
     static Dwfl_Callbacks calls;
     calls.find_debuginfo = dw.dwfl_build_id_find_debuginfo;
     calls.section_address = dw.dwfl_offline_section_address;
@@ -86,7 +86,7 @@ static bool read_file(struct source_lines *lines, const char *path) {
     int file = open_regular(path);
     if (file < 0)
         return false;
-    lines->session = dw.dwfl_begin(callbacks());
+    lines->session = dw.dwfl_begin(session_callbacks());
     if (lines->session)
         lines->module = dw.dwfl_report_offline(lines->session, "", path, file);
     if (!lines->module) { /* else the session closes it */
@@ -168,7 +168,7 @@ static struct source_line call_of(Dwarf_Die *inlined, Dwarf_Die *unit) {
     return call;
 }
 
-static struct source_line innermost(Dwarf_Die *unit, Dwarf_Addr address) {
+static struct source_line find_innermost(Dwarf_Die *unit, Dwarf_Addr address) {
     struct source_line place = {0};
     int number;
     Dwarf_Line *line = dw.dwarf_getsrc_die(unit, address);
@@ -194,7 +194,8 @@ static size_t find_lines(const struct source_lines *lines, Dwarf_Addr address,
                          struct source_line found[DEEPEST]) {
     Dwarf_Addr shift;
     Dwarf_Die *scopes = NULL, *unit = unit_of(lines, address, &shift);
-    struct source_line next = unit ? innermost(unit, address - shift) : (struct source_line){0};
+    struct source_line next =
+        unit ? find_innermost(unit, address - shift) : (struct source_line){0};
     size_t count = 0;
     int all = next.line ? scopes_at(unit, address - shift, &scopes) : 0;
     for (int i = 0; i < all && next.line && count < DEEPEST; i++) {

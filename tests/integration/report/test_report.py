@@ -107,10 +107,10 @@ class Report(unittest.TestCase):
             for (const kind of ["mouseenter", "mousemove"]) field.dispatchEvent(new phone.MouseEvent(kind, {clientX: box.right - 20, clientY: box.bottom - 8}));
             const place = tip.getBoundingClientRect(), controls = [...phone.document.querySelectorAll("button, select")];
             return {words: tip.textContent, inside: place.left >= 0 && place.top >= 0 && place.right <= wide && place.bottom <= phone.innerHeight,
-                    page: phone.document.body.scrollWidth <= wide, charts: phone.eval("view.charts.every(chart => chart.root.offsetWidth <= innerWidth)"),
+                    page: phone.document.body.scrollWidth <= wide, tables: [...phone.document.querySelectorAll("table, .scroll")].every(one => one.scrollWidth <= wide), charts: phone.eval("view.charts.every(chart => chart.root.offsetWidth <= innerWidth)"),
                     plain: controls.filter(control => phone.getComputedStyle(control).appearance !== "none").length, titles: phone.document.querySelectorAll("body [title]").length};""")
         self.assertIn("16.0 MiB", page.answer.pop("words"))
-        self.assertEqual(page.answer, {"inside": True, "page": True, "charts": True, "plain": 0, "titles": 0})
+        self.assertEqual(page.answer, {"inside": True, "page": True, "tables": True, "charts": True, "plain": 0, "titles": 0})
 
     def test_two_stand_side_by_side_on_the_same_scales(self):
         self.write([(0, 50, 64 * MIB), (10, 20, 32 * MIB)])

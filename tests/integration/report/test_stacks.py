@@ -78,6 +78,7 @@ class Stacks(unittest.TestCase):
         answer = page.answer
         self.assertEqual(sorted(answer["lines"]), sorted(collapsed))
         self.assertEqual(by_function(answer["lines"]), {"weights": 128 * MIB, "cache": KEPT})
+        self.assertNotIn("ffi", "".join(answer["lines"]), "frames that only bring Python's calls to C")
         self.assertEqual((answer["flame"][0], answer["peak"]), (["all", 128 * MIB + KEPT], answer["most"]))
         self.assertEqual(sorted(size for name, size in answer["flame"] if re.match(r"(weights|cache) \(", name)), [KEPT, 128 * MIB])
         self.assertEqual([group[1:] for group in answer["grown"]], [[128 * MIB, 4], [KEPT, STEPS]])

@@ -204,7 +204,7 @@ static bool is_installed(const char *object) {
 
 /* Returns the qualified name in a demangled one. Those of templates begin with the type that the
  * function returns. */
-static const char *qualified(const char *function) {
+static const char *skip_return_type(const char *function) {
     const char *name = function;
     unsigned depth = 0;
     for (const char *at = function; *at; at++) {
@@ -226,7 +226,7 @@ static const char *qualified(const char *function) {
 static bool is_of_templates(const char *function) {
     static const char *const namespaces[] = {
         "thrust::", "cub::", "cuda::", "std::", "rmm::", "__gnu_cxx::"};
-    const char *name = qualified(function);
+    const char *name = skip_return_type(function);
     for (size_t i = 0; i < sizeof namespaces / sizeof namespaces[0]; i++)
         if (begins_with(name, namespaces[i]))
             return true;
