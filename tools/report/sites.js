@@ -24,14 +24,12 @@ if (takenSites.size) for (const {blocks} of pools.values())
 if (!byCalls) for (const pool of pools.values()) giveSites(pool);
 
 const fileName = path => path.slice(path.lastIndexOf("/") + 1);
-/* Lines of Python from the innermost of the user's own on, or else the function that is the place and the one that calls
-   it. Of the two texts of a frame, the second has a line only if it is of Python. */
+/* Lines of Python from the innermost of the user's own on, or else the function that is the place. Of the two texts of a
+   frame, the second has a line only if it is of Python. */
 const nameSite = ({place, frames}) => {
   const found = frames.map(([, name]) => /\(([^()]+:\d+)\)$/.exec(name)?.[1]).filter((text, i, all) => text && text !== all[i - 1]);
   const first = Math.max(found.indexOf(place), 0);
-  if (found.length) return found.slice(first, first + 3).join(" ← ");
-  const functions = frames.map(([text]) => text), at = Math.max(functions.indexOf(place), 0);
-  return functions.slice(at, at + 2).join(" ← ") || place || "unknown";
+  return found.length ? found.slice(first, first + 3).join(" ← ") : place || frames[0]?.[0] || "unknown";
 };
 const siteNames = sites.map(nameSite);
 const placeOf = site => site ? siteNames[site] || "unknown" : "no stack";

@@ -135,9 +135,38 @@ const char *who_library(struct who_names *names, const struct bfc_who_site *site
     return "";
 }
 
+/* Copies a function's name, without the arguments of templates if it is long, as such names are. */
+static const char *shorten_name(const char *name, char *text, size_t size) {
+    enum { LONG = 100 };
+    size_t used = 0;
+    unsigned depth = 0;
+    if (strlen(name) <= LONG)
+        return name;
+    for (const char *at = name; *at && used + 2 < size; at++) {
+        static const char call[] = "operator";
+        if (begins_with(at, call)) { /* whose own signs are no brackets */
+            size_t length = sizeof call - 1;
+            length += begins_with(at + length, "()") ? 2 : strspn(at + length, "<>=-!");
+            for (size_t i = 0; depth == 0 && i < length && used + 2 < size; i++)
+                text[used++] = at[i];
+            at += length - 1;
+            continue;
+        }
+        if (*at == '>' && depth && at[-1] != '-')
+            depth--;
+        if (depth == 0)
+            text[used++] = *at;
+        if (*at == '<')
+            depth++;
+    }
+    text[used] = '\0';
+    return text;
+}
+
 char *who_line_text(const struct who_line *line, char *text, size_t size) {
     const char *object = line->object ? bfc_file_name(line->object) : "";
-    const char *function = line->function ? line->function : "?";
+    char name[WHO_PLACE];
+    const char *function = line->function ? shorten_name(line->function, name, sizeof name) : "?";
     if (line->source)
         snprintf(text, size, "%s (%s:%" PRIu64 ")", function, bfc_file_name(line->source),
                  line->line);
@@ -149,9 +178,10 @@ char *who_line_text(const struct who_line *line, char *text, size_t size) {
 }
 
 char *who_frame_text(const struct who_line *line, char *text, size_t size) {
-    char plain[WHO_PLACE];
+    char plain[WHO_PLACE], name[WHO_PLACE];
     if (line->function && line->object)
-        snprintf(plain, sizeof plain, "%s`%s", bfc_file_name(line->object), line->function);
+        snprintf(plain, sizeof plain, "%s`%s", bfc_file_name(line->object),
+                 shorten_name(line->function, name, sizeof name));
     else
         who_line_text(line, plain, sizeof plain);
     text_printable(plain, text, size);
@@ -239,39 +269,46 @@ static bool is_users(const struct who_line *line) {
            !(line->function && line->object && is_of_templates(line->function));
 }
 
-static bool may_be_users(const struct who_line *line, int rank) {
-    switch (rank) {
-    case 0:
-        return !line->object && is_users(line);
-    case 1:
-        return !line->object;
-    case 2:
-        return !line->inlined && is_users(line);
-    case 3:
-        return is_users(line);
-    default:
-        return !bfc_who_hands_on(line->object);
-    }
-}
-
-/* Returns the innermost of the lines that rank highest; NULL: there is none. What is inlined ranks
- * below what contains it, so that small functions which all allocations pass do not hide the
- * places. */
-static const struct who_line *find_place(const struct who_line *lines, size_t count) {
-    for (int rank = 0; rank <= 4; rank++)
-        for (size_t i = 0; i < count; i++)
-            if (may_be_users(&lines[i], rank))
-                return &lines[i];
+/* Returns the innermost line that `is_wanted`; NULL: there is none. */
+static const struct who_line *find_line(const struct who_line *lines, size_t count,
+                                        bool (*is_wanted)(const struct who_line *)) {
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(&lines[i]))
+            return &lines[i];
     return NULL;
 }
 
+static bool is_users_python(const struct who_line *line) {
+    return !line->object && is_users(line);
+}
+
+static bool is_python(const struct who_line *line) {
+    return !line->object;
+}
+
+static bool does_more(const struct who_line *line) {
+    return !bfc_who_hands_on(line->object);
+}
+
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size) {
+    bool (*const ranks[])(const struct who_line *) = {is_users_python, is_python, is_users,
+                                                      does_more};
     struct who_line lines[WHO_LINES];
-    const struct who_line *line = find_place(lines, who_stack(names, site, lines, WHO_LINES));
+    size_t count = who_stack(names, site, lines, WHO_LINES), used;
+    const struct who_line *line = NULL;
+    for (size_t i = 0; !line && i < sizeof ranks / sizeof ranks[0]; i++)
+        line = find_line(lines, count, ranks[i]);
     text[0] = '\0';
-    if (line && !line->object)
+    if (line && !line->object) {
         snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->source), line->line);
-    else if (line)
+    } else if (line) {
+        const struct who_line *caller = line + 1;
         who_line_text(line, text, size);
+        used = strlen(text);
+        if (caller < lines + count && is_users(caller) && used + 16 < size) {
+            used += (size_t)snprintf(text + used, size - used, ", called by ");
+            who_line_text(caller, text + used, size - used);
+        }
+    }
     return text;
 }

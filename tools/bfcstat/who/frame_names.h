@@ -51,9 +51,9 @@ const char *who_tag(const struct who_names *names, const struct bfc_who_site *si
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
 /* Writes where in the program a site allocates: its innermost line of Python, of the user's own
- * files if there is one in them, else its innermost function of the user's own code, else that
- * which does not only pass calls on; "" if that is not known. The text is cut off at `size` bytes;
- * returns `text`. */
+ * files if there is one in them, else its innermost function of the user's own code and what calls
+ * it, else that which does not only pass calls on; "" if that is not known. The text is cut off at
+ * `size` bytes; returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
 /* Writes a line as "function (file:line)" or similar, cut off at `size` bytes; returns `text`. */
