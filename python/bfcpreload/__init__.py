@@ -90,6 +90,14 @@ def _starting() -> Iterator[None]:
         raise Error(f"bfcstat cannot be run: {error}") from None
 
 
+def _of(pid: Optional[int]) -> str:
+    """Returns the process id as bfcstat takes it; None: this process."""
+    number = os.getpid() if pid is None else pid
+    if not isinstance(number, int) or number <= 0:
+        raise Error(f"{pid!r} is no process id")
+    return str(number)
+
+
 def _ask(*arguments: str) -> str:
     with _starting():
         run = subprocess.run([_bfcstat(), *arguments], env=_environment(), stdout=subprocess.PIPE,
@@ -168,7 +176,7 @@ class Stats:
 
 
 def _stats_of(pid: int, device: int) -> Stats:
-    pools = [pool for pool in json.loads(_ask("--json", str(pid)))["pools"]
+    pools = [pool for pool in json.loads(_ask("--json", _of(pid)))["pools"]
              if pool["state"] == "active" and device in (-1, pool["device"])]
     figures = {f.name: sum(pool[f.name] for pool in pools) for f in fields(Stats)
                if f.name != "largest_free"}
@@ -269,7 +277,7 @@ def dump_snapshot(path: PathLike, pid: Optional[int] = None, seconds: Optional[f
     if pid is None:
         _loaded()
     options = [] if seconds is None else [f"--duration={seconds}"]
-    _ask("snapshot", "-o", os.fspath(path), *options, str(os.getpid() if pid is None else pid))
+    _ask("snapshot", "-o", os.fspath(path), *options, _of(pid))
 
 
 def snapshot(pid: Optional[int] = None, device: int = -1) -> List[Block]:
@@ -299,7 +307,7 @@ def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
     if pid is None:
         return int(_loaded().bfc_trim(most if size is None else size))
     before = stats(pid).reserved
-    _ask("trim", *([] if size is None else [f"--bytes={size}"]), str(pid))
+    _ask("trim", *([] if size is None else [f"--bytes={size}"]), _of(pid))
     return max(0, before - stats(pid).reserved)
 
 
@@ -350,7 +358,10 @@ class Who:
         def rows(holders: List[Tuple[Holder, str]]) -> List[List[str]]:
             return [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"] for h, name in holders]
         head = [self._amount(), "±", "blocks"]
-        sites = [(h, f"{h.place}: " + " ← ".join(str(frame) for frame in h.frames)) for h in self.sites if h.bytes]
+        def where(holder: Holder) -> str:
+            frames = [str(frame) for frame in holder.frames]
+            return f"{holder.place}: " + " ← ".join(frames if len(frames) <= 8 else [*frames[:7], "…"])
+        sites = [(h, where(h)) for h in self.sites if h.bytes]
         more = f" (the largest 20 of {len(sites)})" if len(sites) > 20 else ""
         yield self._caption(), [*head, "library"], rows([(h, os.path.basename(h.library)) for h in self.libraries])
         yield "By call stack" + more, [*head, "where"], rows(sites[:20])
@@ -378,7 +389,7 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
     if pid is None:
         _loaded()
     options = [] if seconds is None else [f"--diff={seconds}"]
-    answer = json.loads(_ask("who", "--json", *options, str(os.getpid() if pid is None else pid)))
+    answer = json.loads(_ask("who", "--json", *options, _of(pid)))
     return Who(pid=answer["pid"], stacks=answer["stacks"], in_use=answer["in_use"],
                bytes=answer["all"]["bytes"], bytes_error=answer["all"]["bytes_error"], seconds=answer.get("seconds"),
                libraries=[_holder(one) for one in answer["libraries"]],
@@ -433,7 +444,7 @@ def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) ->
     if pid is None:
         _loaded()
     command = [_bfcstat(), "record", "-o", os.fspath(path), f"--interval={interval}",
-               str(os.getpid() if pid is None else pid)]
+               _of(pid)]
     before = _state_of(path)
     with _starting():
         recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,

@@ -61,6 +61,12 @@ class Report(unittest.TestCase):
             lost = next(row for row in csv.DictReader(file) if row["op"] == "fail")
         self.assertIn(f"out of memory row {lost['id'][1:]}", page.words())
 
+    def test_a_full_disk_is_named(self):
+        self.write([(i, i + 30, 16 * MIB) for i in range(400)])
+        done = subprocess.run([BFCREPLAY, self.trace, "--report", "/dev/full"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("bfcreplay: /dev/full: cannot be written: No space left on device\n", done.stderr)
+
     def test_fill_is_true_and_nothing_is_left_out(self):
         """400 regions, each half free in holes of 256 KiB."""
         blocks = 400 * 8

@@ -121,6 +121,10 @@ class Beside(unittest.TestCase):
         for call in (bfcpreload.stats, bfcpreload.snapshot, bfcpreload.trim, bfcpreload.who):
             with self.assertRaisesRegex(bfcpreload.Error, "without libbfcpreload"):
                 call()
+        for call in (bfcpreload.stats, bfcpreload.snapshot, bfcpreload.trim, bfcpreload.who):
+            for wrong in (-1, 0, "train", 2.5):
+                with self.assertRaisesRegex(bfcpreload.Error, f"^{wrong!r} is no process id$"):
+                    call(wrong)
         with self.assertRaisesRegex(bfcpreload.Error, "no process|runs without"):
             bfcpreload.stats(2 ** 22 + 1)
         with unittest.mock.patch.dict(os.environ, BFCSTAT="/nowhere"), self.assertRaisesRegex(bfcpreload.Error, "cannot be run"):

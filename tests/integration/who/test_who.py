@@ -316,6 +316,7 @@ class Views(unittest.TestCase):
                 job.process.stdin.flush()
                 self.assertEqual(job.process.stdout.readline(), "leaked\n")
                 job.who("-o", second)
+                self.assertRegex(job.who("--diff", second), r"^job .*\n\nno change\n$")
             for error, shown in (7.9 * MIB, True), (8.1 * MIB, False):
                 with open(second, "r+b") as file:  # layout/who.h
                     (sites,) = struct.unpack_from("=Q", file.read(40), 32)
@@ -326,6 +327,7 @@ class Views(unittest.TestCase):
                 self.assertIn("+16.0 MiB change", text)
                 self.assertEqual(["grows " in text, "\n+16.0 MiB  7.90 MiB " in text, "site_leak" in text], [shown] * 3, text)
                 self.assertEqual("not attributed: not sampled, or within the error" in text, not shown, text)
+                self.assertNotIn("the figures below", text)
 
     def test_collapsed(self):
         with Job(HOLDER, "plain") as job:

@@ -64,7 +64,8 @@ static void add_rest(struct text_table *table, const struct who_sums *sums, doub
     struct who_sum rest = {.bytes = sums->in_use - shown};
     char bytes[TEXT_FIGURE], last[TEXT_FIGURE + 2];
     bool change = sums->seconds > 0;
-    if (rest.bytes < 1 || rest.bytes <= 0.01 * fabs(sums->in_use))
+    double size = change ? fabs(rest.bytes) : rest.bytes;
+    if (size < 1 || size <= 0.01 * fabs(sums->in_use))
         return;
     if (change)
         snprintf(last, sizeof last, "%s/s",
@@ -72,10 +73,12 @@ static void add_rest(struct text_table *table, const struct who_sums *sums, doub
     else
         bfc_share_text(rest.bytes / sums->in_use, last, sizeof last);
     amount_text(rest.bytes, change, bytes, sizeof bytes);
-    text_table_add(table,
-                   (const char *[]){bytes, "", "", last,
-                                    change ? "not attributed: not sampled, or within the error"
-                                           : "not attributed: blocks without a sample"});
+    text_table_add(
+        table,
+        (const char *[]){
+            bytes, "", "", last,
+            change ? "not attributed: not sampled, or within the error"
+                   : "not attributed: blocks without a sample (BFC_STACKS=all has one of each)"});
 }
 
 static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) {
@@ -92,7 +95,10 @@ static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) 
         shown += groups[i].bytes;
     }
     add_rest(&table, sums, shown);
-    text_table_print(&table, stream, 0);
+    if (table.rows > 1)
+        text_table_print(&table, stream, 0);
+    else
+        fputs(sums->seconds > 0 ? "no change\n" : "nothing is in use\n", stream);
     text_table_free(&table);
 }
 
@@ -116,11 +122,13 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
 }
 
 /* Says by how much the estimates differ from the pools' own counters, if that is more than the
- * standard error and blocks that come and go meanwhile may explain. */
+ * standard error and blocks that come and go meanwhile may explain. Of a change the last row of the
+ * table says it. */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;
-    if (fabs(more) <= 2 * who_error(&sums->all) || fabs(more) <= 0.01 * fabs(sums->in_use))
+    if (sums->seconds > 0 || fabs(more) <= 2 * who_error(&sums->all) ||
+        fabs(more) <= 0.01 * fabs(sums->in_use))
         return;
     fprintf(stream, "the figures below come to %s %s than that: too few samples\n",
             amount_text(fabs(more), false, bytes, sizeof bytes), more < 0 ? "less" : "more");

@@ -167,6 +167,9 @@ bool file_close(struct file_writer *writer, struct plan_error *error) {
     errno = 0;
     good = fflush(writer->stream) == 0 && good;
     int reason = errno;
+    /* an earlier write has failed, and nobody knows any more why: the next fails alike */
+    if (!good && !reason && write(fileno(writer->stream), "", 1) < 0)
+        reason = errno;
     good = fclose(writer->stream) == 0 && good;
     writer->stream = NULL;
     if (good && writer->temporary && rename(writer->temporary, path) != 0) {
