@@ -114,7 +114,7 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="bfc-commands-", ignore_cleanup_errors=True)
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        for name in ("train.py", "array.py", "frame.py", "jupyter/__main__.py"):
+        for name in ("train.py", "array.py", "frame.py", "jupyter/__main__.py", "cudf/pandas/__main__.py"):
             self.write(name, SAYS)
         for name in ("solver", "train", "ring"):
             self.write(name, f"#!{sys.executable}\n{SAYS}", 0o755)
