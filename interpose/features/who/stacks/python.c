@@ -40,9 +40,7 @@ static const struct layout layouts[] = {
 static const struct layout *find_layout(const char *version) {
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
-            !strstr(
-                version,
-                "free-threading")) /* a build without the GIL, which has larger object headers */
+            !strstr(version, "free-threading")) /* without the GIL, object headers are larger */
             return &layouts[i];
     return NULL;
 }
