@@ -38,7 +38,7 @@ struct bfc_course {
     /* while the position is lost: how many allocations in a row match the period's first slots */
     uint32_t begun;
     bool lost;
-    bool periodic;           /* the index of the period's first slot, which follows the last slot */
+    bool periodic;           /* whether the period begins again after the last slot */
     bool jitter;             /* whether a slot also matches sizes down to half its own */
     uint32_t thread, device; /* the numbers of the thread and the device in the plan */
     const struct bfc_plan *plan; /* the plan whose anchors are searched */

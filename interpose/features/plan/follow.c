@@ -647,9 +647,8 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
-        if (status == BFC_OK ||
-            !(flags &
-              BFC_ALLOCATE_HIT_ONLY)) /* the caller tries again without BFC_ALLOCATE_HIT_ONLY */
+        /* The caller repeats an allocation with BFC_ALLOCATE_HIT_ONLY that has failed. */
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY))
             count_one(&published_plan(arena)->missed);
         return status;
     }

@@ -25,8 +25,8 @@ static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
-    if (!in_period(stay, other->birth)) /* a block that is allocated before the first period may
-                                           live through all periods */
+    /* A block that is allocated before the first period may live through all periods. */
+    if (!in_period(stay, other->birth))
         return other->death >= stay->begin + stay->length;
     return ticks_to(stay, stay->birth, other->birth) < stay->death - stay->birth ||
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;

@@ -37,8 +37,7 @@
 #define PLANNING_SECONDS 2.0
 #define LEAST_SHARE 8 /* a loop is planned if it uses at least this fraction of the peak in use */
 #define LOOKING_SHARE 32 /* looking for loops takes at most this fraction of a processor */
-#define AHEAD_SHARE 8 /* looking up the gaps of a plan takes at most this fraction of a processor  \
-                       */
+#define AHEAD_SHARE 8    /* looking up the gaps of plans takes at most this fraction */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
