@@ -37,7 +37,7 @@ void surgery_unlist(struct bfc_pool *pool, block_index b) {
         list_remove(list, pool->details, b);
 }
 
-/* Does what split_front does, for a block in these bins; NULL: the block is in no bins. */
+/* Does what split_front does, for a block that is in `bins`; NULL: the block is in no bins. */
 static inline block_index split_in(struct bfc_pool *pool, struct bins *bins, block_index b,
                                    uint64_t granules) {
     if (bins)

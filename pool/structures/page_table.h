@@ -15,10 +15,13 @@ struct page {
     bfc_addr start; /* the page's address; while it is being moved, its old address */
     uint64_t bytes;
     bfc_page handle;
-    uint64_t seen_ns; /* when bfc_pool_trim_idle first found it ready, and at each call since */
-    uint32_t look;    /* the number of the last call that found it ready, from 1 on */
-    uint32_t pins;    /* number of pins on the page */
-    bool lost;        /* still mapped, since unmapping failed, but unused: its addresses are bare */
+    /* when a call of bfc_pool_trim_idle first found the page ready, as every call has since */
+    uint64_t seen_ns;
+    uint32_t look; /* the number of the last call that found it ready, from 1 on */
+    uint32_t pins; /* number of pins on the page */
+    /* whether the page is still mapped but unused, because unmapping failed: its addresses count as
+     * bare */
+    bool lost;
 };
 
 struct page_array {
