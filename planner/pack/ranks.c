@@ -39,7 +39,7 @@ static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t
     uint64_t *live = tree->most + sections;
     for (uint32_t i = 0; i < n; i++) {
         live[boxes[i].birth] += boxes[i].size;
-        /* the difference may wrap below 0, and the running sum wraps back */
+        /* a difference below 0 wraps around, and the sum wraps back */
         live[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 1; s < sections; s++)

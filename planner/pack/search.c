@@ -26,7 +26,7 @@ struct entry {
 struct group {
     size_t at; /* index of its first entry in the pool */
     uint32_t count;
-    uint32_t lo, hi; /* the boxes lie in the sections [lo, hi) */
+    uint32_t lo, hi; /* all its boxes lie in the sections [lo, hi) */
     uint64_t hash;   /* hash of its boxes and their floors */
 };
 
