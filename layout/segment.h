@@ -247,7 +247,7 @@ struct bfc_segment_plan {
     uint64_t source; /* enum bfc_plan_source; all other fields are of the last plan, or 0 */
     uint64_t prefix; /* a count: planned allocations before the first period, on this device */
     uint64_t period; /* a count: planned allocations in one period; 0: the plan holds a whole run */
-    uint64_t periods;    /* a count: periods that the job has gone through */
+    uint64_t periods;    /* a count: how many periods of the plan the job has gone through */
     uint64_t bound;      /* bytes: no plan for the device needs less */
     uint64_t peak;       /* bytes that this plan needs */
     uint64_t memory;     /* bytes that are reserved for the plan now; 0: none */

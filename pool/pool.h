@@ -157,8 +157,7 @@ struct bfc_block_info {
     uint64_t region_size;
     bfc_fence fence; /* after an allocation: the fence under which the block was handed out pending,
                         or BFC_NO_FENCE */
-    int error;       /* after a failed allocation: the upstream's last code, or 0
-                      */
+    int error; /* the code that the upstream gave last, if the allocation has failed; 0: none */
     bool live;
     /* whether it is a range of addresses without a page (pages.h), which is neither live nor
      * free */
@@ -173,8 +172,9 @@ struct bfc_block_info {
 enum bfc_allocate_flags {
     BFC_ALLOCATE_HIT_ONLY =
         1, /* neither call the upstream nor search for long; a miss is not counted */
-    BFC_ALLOCATE_PENDING = 2,   /* pending blocks may be handed out; the caller orders later work
-                                   behind the fence returned (ordered mode) */
+    /* the allocation may hand out a pending block; the caller makes later work wait for the block's
+     * fence (mode ordered) */
+    BFC_ALLOCATE_PENDING = 2,
     BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
                                    further, and calls bfc_pool_count_out_of_memory in the end */
     /* this repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if it succeeds, the

@@ -22,7 +22,7 @@ static uint64_t in_use_on(const struct bfc_claimant *process, const uint8_t uuid
     return bytes;
 }
 
-/* Returns when that thread of the process began to wait that began last. */
+/* Returns when the process's last thread to wait began its wait. */
 static uint64_t age_of(const struct bfc_claimant *process) {
     uint64_t since = 0;
     for (uint32_t slot = 0; slot < BFC_WAITERS; slot++)

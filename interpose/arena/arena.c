@@ -27,7 +27,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
 static struct bfc_arena
     *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
-static uint64_t begun; /* guarded by table_lock: arenas published so far */
+static uint64_t begun; /* how many arenas were published so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 

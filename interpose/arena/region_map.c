@@ -29,7 +29,7 @@ static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
-    pthread_mutex_t lock; /* held by threads that change the map */
+    pthread_mutex_t lock; /* the lock under which threads change the map */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
@@ -38,7 +38,7 @@ static struct {
 
 /* ---- reading ---- */
 
-/* The first region that ends above `address`. */
+/* Returns the index of the first region that ends above `address`. */
 static size_t find_region_slot(const struct table *table, uint64_t address) {
     size_t low = 0, high = READ(table->count);
     while (low < high) {

@@ -43,7 +43,8 @@ struct bfc_arena {
     struct bfc_pool *pool;
     struct bfc_fences *fences; /* NULL: the driver cannot record fences, so frees wait */
     struct bfc_stream_frees *stream_frees; /* frees in the order of streams */
-    int free_mode;                         /* enum bfc_free_mode, as the driver allows */
+    /* how this arena frees (enum bfc_free_mode); `sync` where the driver allows no other mode */
+    int free_mode;
     int fatal; /* atomic: an error (CUresult) after which the context answers nothing else, or 0 */
     bool has_deferred; /* atomic: blocks may be deferred */
     unsigned fencers;  /* atomic: threads that are giving deferred blocks a fence */

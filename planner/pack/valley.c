@@ -244,7 +244,7 @@ static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
     watch_add(BOXES_PER_LOOK);
-    return !stop || !bfc_load_relaxed(stop) /* a late stop does no harm */;
+    return !stop || !bfc_load_relaxed(stop) /* an old value only delays the stop */;
 }
 
 static struct valley_result fill_up(struct valley *v, const struct box *boxes, uint32_t *left_over,

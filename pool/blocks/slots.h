@@ -19,7 +19,7 @@ void slots_move_together(struct bfc_pool *pool);
 static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    blocks[next].previous = previous; /* a write to record 0 is harmless */
+    blocks[next].previous = previous; /* `next` may be record 0, which may be written to */
     *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }
 

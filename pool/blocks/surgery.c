@@ -72,7 +72,7 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
     b = merge_ready(pool, ready_bins(pool, b, false), b, false);
     const struct block *at = &pool->blocks[b];
     if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
-        region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
+        region_of(pool, b)->idle_since = pool->lookups; /* the block fills the whole region */
 }
 
 static block_index absorb_neighbours(struct bfc_pool *pool, block_index b) {

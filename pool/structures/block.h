@@ -79,8 +79,8 @@ struct block {
 
 struct block_detail {
     union {
-        uint64_t slack;    /* of a live block */
-        bfc_fence fence;   /* of a pending block; 0 in a bare one */
+        uint64_t slack;    /* a live block's slack */
+        bfc_fence fence;   /* a pending block's fence; 0 in a bare one */
         uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
                               block was freed */
     };

@@ -41,11 +41,11 @@ void page_array_append(struct page_array *array, const struct page *page);
 void page_array_sort(struct page_array *array);
 
 struct page_table {
-    struct page_array pages; /* sorted by address */
+    struct page_array pages; /* the pages, sorted by address */
     uint32_t large;          /* how many pages have more than large_above bytes */
-    uint64_t large_above;    /* in bytes; the pool sets it */
+    uint64_t large_above;    /* a size in bytes, which the pool sets */
     uint32_t uneven;         /* how many pages have more than `granule` bytes */
-    uint64_t granule;        /* in bytes; the pool sets it */
+    uint64_t granule;        /* the least size of a page in bytes, which the pool sets */
     uint32_t pinned;         /* how many pages are pinned; bfc_pool_pin counts */
 };
 

@@ -47,7 +47,7 @@ struct recording {
     uint64_t next_landmark;       /* number of the first landmark that is not written yet */
     struct new_events unseen;     /* which events were seen in the copies so far */
     struct event_order *order;    /* the order in which events are written */
-    bool ordered;                 /* whether `order` was begun, or cannot be */
+    bool ordered;                 /* whether the order was begun, even without success */
     uint64_t looked_us, looks_us; /* the times of the last two copies of the segment */
     uint64_t created_ns;          /* when the job's clock began */
     bool events;                  /* whether all allocations and frees are written */

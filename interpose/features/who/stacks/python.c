@@ -166,7 +166,7 @@ static NOINLINE bool is_still_there(void) {
     bool there = bfc_object_at(&readable, (uint64_t)python.code_type, &place) &&
                  place.map == object_of_python;
     if (!there)
-        /* its code is gone, and the interpreter is not looked for again */
+        /* the program has unloaded the interpreter, which is not looked for again */
         bfc_store_relaxed(&state, GONE);
     return there;
 }
