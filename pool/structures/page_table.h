@@ -46,7 +46,7 @@ struct page_table {
     uint64_t large_above;    /* a size in bytes, which the pool sets */
     uint32_t uneven;         /* how many pages have more than `granule` bytes */
     uint64_t granule;        /* the least size of a page in bytes, which the pool sets */
-    uint32_t pinned;         /* how many pages are pinned; bfc_pool_pin counts */
+    uint32_t pinned;         /* how many pages are pinned; kept up to date by bfc_pool_pin */
 };
 
 /* Returns the place of the first page that ends above `address`; the count if there is none. */

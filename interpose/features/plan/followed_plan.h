@@ -46,7 +46,8 @@ bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
  * an arena at a time; makes no call of the driver. */
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
 
-/* Stops following: what is free of the plan's memory serves all. Thread-safe; calls no driver. */
+/* Stops following the plan: from now on the free part of the plan's memory serves every allocation.
+ * Thread-safe; calls no driver. */
 void bfc_plan_leave(struct bfc_arena *arena);
 
 /* Gives all idle regions but the plan's back to the driver; returns their bytes. It may wait for
