@@ -309,7 +309,7 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
     return waits;
 }
 
-/* Adds the lanes' counts to those of the section itself; in a copy of it. */
+/* In a copy of a section, adds the counts of the lanes to those of the section itself. */
 static inline void bfc_sum_lanes(struct bfc_segment_pool *copy) {
     copy->host_waits = bfc_host_waits(copy);
     for (unsigned lane = 0; lane < BFC_LANES; lane++) {

@@ -148,8 +148,9 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size;      /* bytes of the block, as rounded */
-    uint64_t requested; /* bytes asked for; 0 for a free block, and for the rest of a carved one */
+    uint64_t size; /* bytes of the block, as rounded */
+    /* bytes that the program asked for; 0: the block is free, or a rest that bfc_pool_carve left */
+    uint64_t requested;
     uint64_t id; /* unique among all blocks that this process ever allocated; 0 for a free block */
     uint64_t free_before; /* free bytes just before the block, in its region */
     uint64_t free_after;  /* free bytes just after the block, in its region */

@@ -71,7 +71,7 @@ unsigned long long bfc_arena_last_id(const struct bfc_driver *driver);
 bool bfc_arena_last_has_id(unsigned long long id);
 
 /* The arena whose regions hold `address`; NULL: no pool of ours does. The arena is valid until the
- * thread's next call here or of bfc_current_arena. */
+ * thread next calls a function of this header or bfc_current_arena. */
 static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
     struct bfc_arena *owner = bfc_region_owner(address);
     return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);

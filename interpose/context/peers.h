@@ -18,7 +18,7 @@
  * BFC_PEERS_MOST; or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
-/* How many pairs there are in all; for the function below. */
+/* How many pairs there are in all; other files use bfc_peers_known. */
 extern size_t bfc_peer_pairs HIDDEN;
 
 /* Whether there are any pairs. */

@@ -235,8 +235,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, driver->name arguments, (void)0, place)
 
-/* The assertions check that a call is in these two tables exactly if calls.inc says that it is
- * retried. */
+/* Assertions check that a call is in a table of calls that are made again exactly if calls.inc says
+ * that it is. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"

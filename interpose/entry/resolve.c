@@ -192,7 +192,8 @@ static void *driver_own(void *handle, const char *name, const void *caller) {
 }
 
 static void *resolve_driver(void *handle, const char *name, const void *caller) {
-    bfc_bind_loaded_driver(); /* from here on a loaded driver's names lead to the hooks */
+    /* once this was called, the names of a loaded driver lead to the hooks */
+    bfc_bind_loaded_driver();
     if (!bfc_driver_found)
         return NULL;
     if (patches_code(caller))

@@ -22,8 +22,8 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span);
 CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_pointer *span,
                              CUdeviceptr pointer, bool on);
 
-/* To be called when the driver has set SYNC_MEMOPS for all memory around such a block: sets it for
- * the block alone. */
+/* To be called when the driver has set SYNC_MEMOPS for all memory around a pooled or imported
+ * block: sets it for the block alone. */
 void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
                             CUdeviceptr pointer);
 

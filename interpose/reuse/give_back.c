@@ -101,9 +101,9 @@ static bool others_gave_back(void) {
 
 enum { ANY_DEVICE = -1 };
 
-/* Has the device's arenas except `but` give back at least `bytes`, in the first `count` ways of the
- * table above; no further way is tried once `enough` bytes have come. Returns how many bytes have
- * come. */
+/* Has all arenas of the device except `but` give back at least `bytes`, in the first `count` of the
+ * ways in `efforts`; no further way is tried once `enough` bytes have come. Returns how many bytes
+ * have come. */
 static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsigned count,
                              uint64_t bytes, uint64_t enough) {
     uint64_t came = 0;

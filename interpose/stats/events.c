@@ -92,7 +92,7 @@ static void take_lane(void) {
     bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
         unsigned lane = (unsigned)__builtin_ctz(~taken);
-        /* A lane may have had an owner before: acquire makes its last counts visible here. */
+        /* A lane may have had an owner before, whose last counts this acquire makes visible. */
         if (bfc_compare_exchange_acquire(&lanes_taken, &taken, taken | 1u << lane)) {
             bfc_events_thread.lane = BFC_LANE_OFFSET(lane);
             bfc_at_thread_exit(&bfc_events_thread.gives_lane_back, give_lane_back);

@@ -29,8 +29,8 @@ struct floors {
 bool floors_make(struct floors *floors, const struct box *boxes, uint32_t n, uint32_t sections);
 void floors_free(struct floors *floors);
 
-/* Must be called once, before the functions below. The boxes are those of floors_make, but may be
- * in another order. */
+/* To be called once, before floors_raise and the functions that serve it. The boxes are those of
+ * floors_make, but may be in another order. */
 void floors_begin(struct floors *floors, const struct box *boxes, uint32_t n, int32_t capacity,
                   uint32_t *blame);
 

@@ -11,7 +11,9 @@
 
 #include "pool/blocks/state.h"
 
-#define SLOTS_KEPT 4096 /* records whose memory is always kept; more goes back in such pieces */
+/* the memory of so many records is always kept; beyond that, memory goes back in pieces of this
+ * size */
+#define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);
 void slots_move_together(struct bfc_pool *pool);

@@ -24,7 +24,7 @@ struct page_plan {
 enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                           struct page_plan *plan);
 
-/* Plans pages for all of these bare addresses, a multiple of the granule: ready pages of other
+/* Plans pages for a whole range of bare addresses, a multiple of the granule: ready pages of other
  * blocks, and new ones for the rest. Results as those of plan_make. */
 enum bfc_status plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                          struct page_plan *plan);

@@ -34,7 +34,8 @@ struct bins {
     block_index root;      /* the treap's root, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on stay empty */
+    /* the first blocks of the bins; those from BIN_COUNT on stay empty */
+    bin_head heads[BIN_COUNT + BIN_WINDOW];
 };
 
 _Static_assert(BIN_WORDS < 64, "one word tells which words are in use");

@@ -146,7 +146,8 @@ uint32_t bfc_tags_now(void) {
 
 /* ---- the public interface (interpose/api/bfcpreload.h) ---- */
 
-#define PUBLIC_DOMAIN UINT64_MAX /* is the domain of no NVTX range, since those are addresses */
+/* no NVTX range has this domain, since NVTX's domains are addresses */
+#define PUBLIC_DOMAIN UINT64_MAX
 
 int bfc_tag_push(const char *name) {
     return name ? (int)bfc_tags_push(PUBLIC_DOMAIN, bfc_tags_name(name)) : BFCPRELOAD_BAD_ARGUMENT;

@@ -61,7 +61,7 @@ static const enum column narrow[] = {PID, BUS_ID, UUID, IN_USE, CACHED, OOM, COM
 #define COLUMNS (COMMAND + 1)
 #define NARROW_COLUMNS (sizeof narrow / sizeof narrow[0])
 
-/* Adds a row with all columns, or those of a narrow table. */
+/* Adds a row to the table of jobs: with all columns, or with those of a narrow table. */
 static int add_cells(struct text_table *table, const char *const cells[COLUMNS]) {
     const char *some[NARROW_COLUMNS];
     for (size_t i = 0; i < NARROW_COLUMNS; i++)

@@ -98,7 +98,8 @@ static bool read_flag(struct reader *reader, struct json_object *object, const c
     return true;
 }
 
-/* Finds the array of a key, NULL if there is no such key; false: it is no array. */
+/* Finds the array that an object has under a key; NULL if it has no such key. False: the value is
+ * no array. */
 static bool read_array(struct reader *reader, struct json_object *object, const char *key,
                        struct json_object **array) {
     *array = NULL;

@@ -304,7 +304,7 @@ static void set_saved_by_expression(struct machine *machine, struct bytes *bytes
 enum {
     CFA_NOP = 0x00,
     CFA_ADVANCE1 = 0x02, /* advances by an operand of one byte */
-    /* advances by an operand of four bytes; the code between these two has one of two bytes */
+    /* advances by an operand of four bytes; code 0x03 has one of two bytes */
     CFA_ADVANCE4 = 0x04,
     CFA_OFFSET_EXTENDED = 0x05,
     CFA_RESTORE_EXTENDED = 0x06,
