@@ -167,8 +167,8 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->unmatched = course->begun = 0;
 }
 
-/* If the jump before was just now too, the distance is that from before both, so that they can be
- * undone together. */
+/* Notes by how far the position has moved. If it jumps again right after a jump, the distance
+ * counts from before the first jump, so that both can be undone together. */
 static void note_move(struct bfc_course *course, const struct bfc_match *match) {
     if (match->returned || course->lost || !is_doubted(course))
         course->moved = 0;
