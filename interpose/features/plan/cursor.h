@@ -38,9 +38,9 @@ struct bfc_course {
     /* while the position is lost: how many allocations in a row match the period's first slots */
     uint32_t begun;
     bool lost;
-    bool periodic;           /* whether the period begins again after the last slot */
-    bool jitter;             /* whether a slot also matches sizes down to half its own */
-    uint32_t thread, device; /* the numbers of the thread and the device in the plan */
+    bool periodic;               /* whether the period begins again after the last slot */
+    bool jitter;                 /* whether a slot also matches sizes down to half its own */
+    uint32_t thread, device;     /* the numbers of the thread and the device in the plan */
     const struct bfc_plan *plan; /* the plan whose anchors are searched */
     uint64_t owner; /* atomic: number of the thread that uses the course; 0: no thread does */
     /* one bit for each value of a hash, set if some slot's size has it */
