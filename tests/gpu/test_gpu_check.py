@@ -130,9 +130,9 @@ class Parts(Runs):
         results = self.results()
         with open(self.path("also/results.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), results)
-        self.assertTrue(os.path.exists(self.path("also/conformance.log")))
         self.assertEqual((run.returncode, results["failures"], results["surprises"]), (0, [], []), run)
         self.assertEqual(results["ended"], parts)
+        self.assertTrue(os.path.exists(self.path("also/conformance.log")))
         self.assertEqual(results["machine"]["dry run"], "over the simulated GPU")
         with open(os.path.join(self.out, "results.md"), encoding="utf-8") as file:
             self.assertIn("**A dry run over the simulated GPU", file.read())
