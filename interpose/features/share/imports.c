@@ -115,8 +115,9 @@ static void forget_mapping(struct mapping *mapping) {
     free(mapping);
 }
 
-/* Forgets mappings whose addresses overlap those of a new mapping. The driver maps nothing twice,
- * so those have ended without a call that this library saw. */
+/* Forgets mappings of other memory whose addresses overlap those of a new mapping. They must have
+ * ended without a call that this library saw, since the driver has given their addresses out again.
+ */
 static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
