@@ -119,7 +119,8 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                                                     .per_thread = per_thread});
 }
 
-/* The program gets the error with which the driver refuses to free device memory as host memory. */
+/* A pooled pointer must not reach the driver's free. The program gets the error with which the
+ * driver refuses to free device memory as host memory. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
     bool pooled = bfc_process_if_made() && bfc_arena_living_of((CUdeviceptr)memory);
     return pooled ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);
