@@ -42,8 +42,8 @@ typedef uint64_t bfc_page;
 
 /*
  * What the pool asks of the device. Every function gets the upstream's `context` first. All but
- * the last may block, and are called without the pool's lock by the one thread that owns the pages:
- * none may call bfc_pool_trim or any function of this header for the same pool. `bytes` and
+ * `may_remake` may block, and are called without the pool's lock by the one thread that owns the
+ * pages: none may call bfc_pool_trim or any function of this header for the same pool. `bytes` and
  * addresses are multiples of `granule`.
  */
 struct bfc_page_calls {
@@ -72,6 +72,9 @@ struct bfc_page_calls {
     /* Tells whether pages may be remade now. Called under the pool's lock, so it must not block.
      * NULL: they always may. */
     bool (*may_remake)(void *context);
+    /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
+     * upstream's `reserve` provides. NULL: it always may. */
+    bool (*may_grow)(void *context);
 };
 
 struct bfc_page_info {

@@ -94,6 +94,7 @@ const char *bfc_event_kind_name(enum bfc_event_kind kind) {
         [BFC_EVENT_SPILLED] = "spilled",
         [BFC_EVENT_PLAN_FOLLOWED] = "plan_followed",
         [BFC_EVENT_PLAN_LOST] = "plan_lost",
+        [BFC_EVENT_PAGES_LEFT] = "pages_left",
     };
     return kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "other";
 }

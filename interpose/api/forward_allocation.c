@@ -41,9 +41,9 @@ static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks,
     return comes && bfc_now_ns() - began < RELEASE_WAIT_NS;
 }
 
-/* Charges an allocation of the driver's to BFC_LIMIT. If it exceeds the limit, cached memory is
- * given back, since without this library nothing would be cached. */
-static bool charge_limit(struct bfc_arena *arena, size_t bytes) {
+/* If the bytes exceed the limit, cached memory is given back, since without this library nothing
+ * would be cached. */
+bool bfc_forward_charge(struct bfc_arena *arena, size_t bytes) {
     static unsigned seen;
     uint64_t lacks, began = 0;
     while (!bfc_bypassed_charge(arena, bytes, &lacks)) {
@@ -73,7 +73,7 @@ CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *po
 CUresult bfc_forward_within_limit(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr *pointer, size_t bytes,
                                   enum bfc_forward_reason reason) {
-    if (!charge_limit(arena, bytes))
+    if (!bfc_forward_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = bfc_forward_allocation(driver, pointer, bytes, reason);
     bfc_bypassed_note(arena, result == CUDA_SUCCESS ? *pointer : 0, bytes);

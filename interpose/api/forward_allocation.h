@@ -12,6 +12,9 @@
 CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
                                 enum bfc_forward_reason reason);
 
+/* Charges an allocation of the driver's to BFC_LIMIT. False: the limit leaves no room. */
+bool bfc_forward_charge(struct bfc_arena *arena, size_t bytes);
+
 /* Does what bfc_forward_allocation does, in the arena's context, and counts the bytes against
  * BFC_LIMIT as if the pool had grown. */
 CUresult bfc_forward_within_limit(const struct bfc_driver *driver, struct bfc_arena *arena,

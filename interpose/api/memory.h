@@ -37,6 +37,9 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory);
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
 
+CUresult bfc_allocate_pitched(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t *pitch,
+                              size_t width, size_t height, unsigned element);
+
 /* Counts an allocation past the pool that succeeded, so that a job in which little is pooled shows
  * why. `start` is what the call returned: an address or a handle. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);

@@ -1,8 +1,9 @@
-/* Counts allocations that the driver serves without the pool. */
+/* Counts allocations that the driver serves without the pool, and makes those of pitched memory. */
 #include "interpose/api/memory.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/config/process.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/table/feature.h"
 
 /* Whether calls of this kind return an address of device memory. The others return a handle, which
  * may point to the driver's own records; a range from there on could overlap device memory. */
@@ -20,6 +21,19 @@ void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t byte
         bfc_arena_given_out(start, bytes);
     bfc_segment_open(process);
     bfc_segment_count_bypassed(kind, bytes);
+}
+
+CUresult bfc_allocate_pitched(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t *pitch,
+                              size_t width, size_t height, unsigned element) {
+    CUresult result;
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->allocate_pitched &&
+        (*feature)->allocate_pitched(driver, pointer, pitch, width, height, element, &result))
+        return result;
+    result = driver->cuMemAllocPitch_v2(pointer, pitch, width, height, element);
+    if (result == CUDA_SUCCESS)
+        bfc_count_past_pool(BFC_BYPASS_PITCH, *pointer, *pitch * height);
+    return result;
 }
 
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,

@@ -66,6 +66,7 @@ struct bfc_arena {
     /* whether the pool takes addresses and memory separately (pool/pages.h); constant */
     bool has_pages;
     uint64_t reserved;     /* atomic: the arena's share of on->reserved */
+    bool shown;            /* atomic: whether memory of its pool was shown to others (sharing.h) */
     bool ended;            /* atomic: whether its context has ended */
     unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;      /* atomic: threads that are about to end its context */

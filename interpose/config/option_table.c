@@ -85,8 +85,8 @@ const struct bfc_option bfc_option_table[] = {
      "Sets what is behind the pool's addresses. malloc: whole regions of the driver's "
      "cuMemAlloc. pages: memory of the driver's virtual memory management, which moves "
      "behind other addresses where free blocks are too small, or malloc on a device "
-     "without it. auto: pages where the process has one device, and that has them; else "
-     "malloc."},
+     "without it. auto: pages where the process has one device, and that has them, until the "
+     "program captures streams, or exports or registers memory; else malloc."},
     {"BFC_SLACK", NULL, BFC_OPTION_NUMBER, EXPERT, "0.03", NULL, 0, 1, AT(page_slack),
      "With pages, the part of the most memory ever requested that may be reserved beyond "
      "it before free pages are moved rather than new ones made; at 0 free pages are always "

@@ -2,8 +2,8 @@
  * The calls of the driver that have a hook (interpose/entry/hooks.c), each with what its hook does.
  *
  * Each row begins with the call's NAME and parameters. The other columns are for hooks.c alone,
- * whose functions and words they use; `driver` is the real driver there. A column `place` is the
- * device whose memory the call takes (interpose/reuse/give_back.h).
+ * whose functions and words they use; `driver` is the real driver there, and `real` the call
+ * itself. A column `place` is the device whose memory the call takes (interpose/reuse/give_back.h).
  */
 #ifndef BFC_INTERPOSE_HOOKED_CALLS_H
 #define BFC_INTERPOSE_HOOKED_CALLS_H
@@ -57,91 +57,70 @@ typedef unsigned long long bfc_cuda_flags;
       (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer),                     \
       bfc_set_pointer_attribute(driver, value, attribute, pointer))                                \
     X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address),         \
-      driver->cuMemRetainAllocationHandle(handle, (void *)bfc_mappable((CUdeviceptr)address, 0)))  \
+      real(handle, (void *)bfc_mappable((CUdeviceptr)address, 0)))                                 \
     X(cuMemGetAccess,                                                                              \
       (bfc_cuda_flags * flags, const CUmemLocation *location, CUdeviceptr pointer),                \
-      driver->cuMemGetAccess(flags, location, bfc_mappable(pointer, 0)))                           \
-    X(cuMemUnmap, (CUdeviceptr pointer, size_t bytes),                                             \
-      driver->cuMemUnmap(bfc_mappable(pointer, bytes), bytes))                                     \
+      real(flags, location, bfc_mappable(pointer, 0)))                                             \
+    X(cuMemUnmap, (CUdeviceptr pointer, size_t bytes), real(bfc_mappable(pointer, bytes), bytes))  \
     X(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes),                                       \
-      driver->cuMemAddressFree(bfc_mappable(pointer, bytes), bytes))                               \
+      real(bfc_mappable(pointer, bytes), bytes))                                                   \
     X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),                           \
       bfc_export_handle(driver, handle, pointer))                                                  \
     X(cuIpcCloseMemHandle, (CUdeviceptr pointer), bfc_close_handle(driver, pointer))               \
     X(cuCtxDisablePeerAccess, (CUcontext owner), bfc_share_disable_peer(driver, owner))            \
-    X(cuCtxPushCurrent, (CUcontext context),                                                       \
-      enter_context(driver, context, driver->cuCtxPushCurrent(context)))                           \
-    X(cuCtxPushCurrent_v2, (CUcontext context),                                                    \
-      enter_context(driver, context, driver->cuCtxPushCurrent_v2(context)))                        \
-    X(cuCtxSetCurrent, (CUcontext context),                                                        \
-      enter_context(driver, context, driver->cuCtxSetCurrent(context)))                            \
+    BFC_BOTH(X, _v2, cuCtxPushCurrent, (CUcontext context),                                        \
+             enter_context(driver, context, real(context)))                                        \
+    X(cuCtxSetCurrent, (CUcontext context), enter_context(driver, context, real(context)))         \
     X(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green),                                  \
-      note_green_context(driver, context, driver->cuCtxFromGreenCtx(context, green)))              \
-    X(cuCtxDestroy, (CUcontext context),                                                           \
-      bfc_context_destroy(driver, context, driver->cuCtxDestroy))                                  \
-    X(cuCtxDestroy_v2, (CUcontext context),                                                        \
-      bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2))                               \
-    X(cuCtxDetach, (CUcontext context), bfc_context_destroy(driver, context, driver->cuCtxDetach)) \
-    X(cuDevicePrimaryCtxRelease, (CUdevice device),                                                \
-      bfc_primary_end(driver, device, false, driver->cuDevicePrimaryCtxRelease))                   \
-    X(cuDevicePrimaryCtxRelease_v2, (CUdevice device),                                             \
-      bfc_primary_end(driver, device, false, driver->cuDevicePrimaryCtxRelease_v2))                \
-    X(cuDevicePrimaryCtxReset, (CUdevice device),                                                  \
-      bfc_primary_end(driver, device, true, driver->cuDevicePrimaryCtxReset))                      \
-    X(cuDevicePrimaryCtxReset_v2, (CUdevice device),                                               \
-      bfc_primary_end(driver, device, true, driver->cuDevicePrimaryCtxReset_v2))                   \
-    X(cuStreamDestroy, (CUstream stream), destroy_stream(driver, stream, driver->cuStreamDestroy)) \
-    X(cuStreamDestroy_v2, (CUstream stream),                                                       \
-      destroy_stream(driver, stream, driver->cuStreamDestroy_v2))                                  \
+      note_green_context(driver, context, real(context, green)))                                   \
+    BFC_BOTH(X, _v2, cuCtxDestroy, (CUcontext context),                                            \
+             bfc_context_destroy(driver, context, real))                                           \
+    X(cuCtxDetach, (CUcontext context), bfc_context_destroy(driver, context, real))                \
+    BFC_BOTH(X, _v2, cuDevicePrimaryCtxRelease, (CUdevice device),                                 \
+             bfc_primary_end(driver, device, false, real))                                         \
+    BFC_BOTH(X, _v2, cuDevicePrimaryCtxReset, (CUdevice device),                                   \
+             bfc_primary_end(driver, device, true, real))                                          \
+    BFC_BOTH(X, _v2, cuStreamDestroy, (CUstream stream), destroy_stream(driver, stream, real))     \
     X(cuStreamEndCapture, (CUstream stream, CUgraph * graph),                                      \
-      end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph)))               \
+      end_capture(driver, stream, false, real(stream, graph)))                                     \
     X(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph * graph),                                 \
-      end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph)))           \
+      end_capture(driver, stream, true, real(stream, graph)))                                      \
     X(cuStreamEndCaptureToCig, (CUstream stream),                                                  \
-      end_capture(driver, stream, false, driver->cuStreamEndCaptureToCig(stream)))                 \
+      end_capture(driver, stream, false, real(stream)))                                            \
     X(cuStreamEndCaptureToCig_ptsz, (CUstream stream),                                             \
-      end_capture(driver, stream, true, driver->cuStreamEndCaptureToCig_ptsz(stream)))             \
+      end_capture(driver, stream, true, real(stream)))                                             \
     X(cuGetExportTable, (const void **table, const CUuuid *id),                                    \
-      note_export_table(id, driver->cuGetExportTable(table, id)))                                  \
+      note_export_table(id, real(table, id)))                                                      \
     X(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags),       \
-      replace_entry(name, entry, version, flags,                                                   \
-                    driver->cuGetProcAddress(name, entry, version, flags)))                        \
+      replace_entry(name, entry, version, flags, real(name, entry, version, flags)))               \
     X(cuGetProcAddress_v2,                                                                         \
       (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
-      replace_entry(name, entry, version, flags,                                                   \
-                    driver->cuGetProcAddress_v2(name, entry, version, flags, status)))
+      replace_entry(name, entry, version, flags, real(name, entry, version, flags, status)))
 
 /* Calls that are made again when the device was full, as those below are, and whose hook has logic
  * of its own: NAME, parameters, the call, what follows a success, place. */
 #define BFC_MAKING_CALLS(X)                                                                        \
-    X(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),                         \
-      driver->cuCtxCreate(context, flags, device), bfc_context_created(driver, *context),          \
-      BFC_ON(device))                                                                              \
-    X(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device),                      \
-      driver->cuCtxCreate_v2(context, flags, device), bfc_context_created(driver, *context),       \
-      BFC_ON(device))                                                                              \
+    BFC_BOTH(X, _v2, cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),          \
+             real(context, flags, device), bfc_context_created(driver, *context), BFC_ON(device))  \
     X(cuCtxCreate_v3,                                                                              \
       (CUcontext * context, void *affinity, int count, unsigned flags, CUdevice device),           \
-      driver->cuCtxCreate_v3(context, affinity, count, flags, device),                             \
-      bfc_context_created(driver, *context), BFC_ON(device))                                       \
+      real(context, affinity, count, flags, device), bfc_context_created(driver, *context),        \
+      BFC_ON(device))                                                                              \
     X(cuCtxCreate_v4, (CUcontext * context, void *how, unsigned flags, CUdevice device),           \
-      driver->cuCtxCreate_v4(context, how, flags, device), bfc_context_created(driver, *context),  \
-      BFC_ON(device))                                                                              \
-    X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),                            \
-      driver->cuDevicePrimaryCtxRetain(context, device), add_primary(driver, *context, device),    \
-      BFC_ON(device))                                                                              \
+      real(context, how, flags, device), bfc_context_created(driver, *context), BFC_ON(device))    \
+    X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), real(context, device),     \
+      add_primary(driver, *context, device), BFC_ON(device))                                       \
     X(cuGreenCtxCreate,                                                                            \
       (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags),          \
-      driver->cuGreenCtxCreate(green, resources, device, flags), add_green(driver, device),        \
-      BFC_ON(device))                                                                              \
-    X(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),          \
-      bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle), (void)0,        \
-      BFC_HERE)                                                                                    \
-    X(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),       \
-      bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2), (void)0,     \
-      BFC_HERE)                                                                                    \
+      real(green, resources, device, flags), add_green(driver, device), BFC_ON(device))            \
+    BFC_BOTH(X, _v2, cuIpcOpenMemHandle,                                                           \
+             (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),                       \
+             bfc_open_handle(driver, pointer, handle, flags, real), (void)0, BFC_HERE)             \
     X(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags),                                    \
-      bfc_share_enable_peer(driver, owner, flags), (void)0, BFC_HERE)
+      bfc_share_enable_peer(driver, owner, flags), (void)0, BFC_HERE)                              \
+    X(cuMemAllocPitch_v2,                                                                          \
+      (CUdeviceptr * pointer, size_t * pitch, size_t width, size_t height, unsigned element),      \
+      bfc_allocate_pitched(driver, pointer, pitch, width, height, element), (void)0, BFC_HERE)
 
 /* Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
  * thread's own. cuStreamBeginRecaptureToGraph is new in CUDA 13.3. cuStreamBeginCaptureToCig is new
@@ -198,9 +177,6 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height,           \
                          array->Depth),                                                            \
       BFC_HERE)                                                                                    \
-    X(cuMemAllocPitch_v2,                                                                          \
-      (CUdeviceptr * out, size_t * pitch, size_t width, size_t height, unsigned element),          \
-      (out, pitch, width, height, element), PITCH, *pitch *height, BFC_HERE)                       \
     X(cuMemAlloc, (unsigned *out, unsigned bytes), (out, bytes), V1, bytes, BFC_HERE)              \
     X(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags), (out, bytes, flags), HOST,       \
       bytes, BFC_HERE)                                                                             \

@@ -13,6 +13,7 @@
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer) {
     BFC_TELL_COUNTER(bar());
+    bfc_store_relaxed(&arena->shown, true);
     bfc_pool_share_region(arena->pool, pointer, false);
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }

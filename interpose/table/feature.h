@@ -141,6 +141,10 @@ struct bfc_feature {
                             CUipcMemHandle handle, unsigned flags,
                             CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned));
     CUresult (*close_import)(const struct bfc_driver *driver, CUdeviceptr pointer);
+
+    /* Answers cuMemAllocPitch in `result`; false: the driver is to serve the call. */
+    bool (*allocate_pitched)(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t *pitch,
+                             size_t width, size_t height, unsigned element, CUresult *result);
 };
 
 /* ---- registering ---- */

@@ -26,6 +26,16 @@ void growth_end(struct bfc_pool *pool, const struct request *request) {
     pthread_mutex_unlock(&pool->growth_lock);
 }
 
+bool pages_may_grow(struct bfc_pool *pool) {
+    const struct bfc_page_calls *calls = &pool->paging->calls;
+    if (!calls->may_grow)
+        return true;
+    pool_leave(pool);
+    bool may = calls->may_grow(pool->upstream.context);
+    pool_enter(pool);
+    return may;
+}
+
 /* ---- addresses ---- */
 
 /* Reserves *bytes of addresses, or fewer, down to `least`, where the device refuses so many. Called

@@ -17,6 +17,9 @@ void pages_lock_growth(struct bfc_pool *pool);
 void growth_begin(struct bfc_pool *pool, const struct request *request);
 void growth_end(struct bfc_pool *pool, const struct request *request);
 
+/* Whether the upstream lets the pool make and move pages now. Drops the pool's lock meanwhile. */
+bool pages_may_grow(struct bfc_pool *pool);
+
 /* Makes the pool grow for the request. False: *status says why not: BFC_OUT_OF_MEMORY if the limit
  * or the device does not allow so much, BFC_UPSTREAM_FAILED if a call failed for another reason,
  * also with as few new pages as possible, or BFC_NO_HOST_MEMORY. */

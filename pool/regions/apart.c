@@ -119,7 +119,7 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     pool_enter(pool);
     pages_lock_growth(pool);
     enum bfc_status status = BFC_UPSTREAM_FAILED;
-    if (pool->paging)
+    if (pool->paging && pages_may_grow(pool))
         status = add_paged(pool, bytes, start);
     if (status == BFC_UPSTREAM_FAILED)
         status = add_plain(pool, bytes, start);

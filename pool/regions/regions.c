@@ -385,8 +385,8 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     return taken;
 }
 
-/* Grows by a region after pages have failed. If the device is full, gives ready pages back, which
- * can serve the request no more, and tries again. */
+/* Grows by a region after pages have failed, or where they are not wanted. If the device is full,
+ * gives ready pages back, which can serve the request no more, and tries again. */
 static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
                                enum bfc_status *status) {
     return grow_by_region(pool, request, status) ||
@@ -397,7 +397,8 @@ static bool grow_without_pages(struct bfc_pool *pool, const struct request *requ
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     if (!pool->paging)
         return grow_by_region(pool, request, status);
-    if (pages_grow(pool, request, status))
+    *status = BFC_UPSTREAM_FAILED;
+    if (pages_may_grow(pool) && pages_grow(pool, request, status))
         return true;
     return *status == BFC_UPSTREAM_FAILED && pool->upstream.reserve &&
            grow_without_pages(pool, request, status);

@@ -1,17 +1,6 @@
 /* Pitched memory for widths 1 to 4096: rows are wide enough, and as far apart as natively. */
 #include "tests/conformance/gpu.h"
 
-static int allocate_pitch(void **pointer, size_t *pitch, size_t width, size_t height) {
-#ifdef ROUTE_DRIVER
-    CUdeviceptr at = 0;
-    int code = (int)cuMemAllocPitch(&at, pitch, width, height, 4);
-    *pointer = pointer_to(at);
-    return code;
-#else
-    return (int)cudaMallocPitch(pointer, pitch, width, height);
-#endif
-}
-
 int main(void) {
     unsigned long long digest = 14695981039346656037ull;
     bool wide = true, aligned = true;
@@ -19,7 +8,7 @@ int main(void) {
     for (size_t width = 1; width <= 4096; width += width < 600 ? 1 : 61) {
         void *pointer;
         size_t pitch = 0;
-        MUST(allocate_pitch(&pointer, &pitch, width, 3));
+        MUST(allocate_pitched(&pointer, &pitch, width, 3));
         wide &= pitch >= width;
         aligned &= (uintptr_t)pointer % 256 == 0;
         digest = (digest ^ pitch) * 1099511628211ull;

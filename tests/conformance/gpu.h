@@ -153,6 +153,13 @@ static UNUSED int allocate(void **pointer, size_t bytes) {
 static UNUSED int release(void *pointer) {
     return (int)cuMemFree(address(pointer));
 }
+static UNUSED int allocate_pitched(void **pointer, size_t *pitch, size_t width, size_t height) {
+    CUdeviceptr at = 0;
+    int code = (int)cuMemAllocPitch(pointer ? &at : NULL, pitch, width, height, 4);
+    if (code == 0)
+        *pointer = pointer_to(at);
+    return code;
+}
 static UNUSED int allocate_async(void **pointer, size_t bytes, CUstream stream) {
     CUdeviceptr at = 0;
     int code = (int)cuMemAllocAsync(&at, bytes, stream);
@@ -203,6 +210,9 @@ static UNUSED int allocate(void **pointer, size_t bytes) {
 }
 static UNUSED int release(void *pointer) {
     return (int)cudaFree(pointer);
+}
+static UNUSED int allocate_pitched(void **pointer, size_t *pitch, size_t width, size_t height) {
+    return (int)cudaMallocPitch(pointer, pitch, width, height);
 }
 static UNUSED int allocate_async(void **pointer, size_t bytes, CUstream stream) {
     return (int)cudaMallocAsync(pointer, bytes, stream);

@@ -239,6 +239,27 @@ static void measure_pitch(unsigned element) {
     printf("]}\n");
 }
 
+// What the pool takes for granted: of any height the pitch is the same, and the range is that of
+// the rows.
+static void measure_pitched_ranges(void) {
+    static const size_t widths[] = {1, 100, 1000, 10000, 70000}, heights[] = {1, 3, 1000};
+    long long other = 0, most = 0;
+    for (size_t i = 0; i < 15; i++) {
+        CUdeviceptr pointer, start;
+        size_t pitch, size;
+        static size_t first;
+        MUST(cuMemAllocPitch(&pointer, &pitch, widths[i / 3], heights[i % 3], 4));
+        MUST(cuMemGetAddressRange(&start, &size, pointer));
+        MUST(cuMemFree(pointer));
+        first = i % 3 ? first : pitch;
+        other += pitch != first;
+        long long more = (long long)size - (long long)(pitch * heights[i % 3]);
+        most = more > most ? more : most;
+    }
+    say("pitches that depend on the height, of 10", "", other);
+    say("range of pitched memory, beyond pitch times height", "", most);
+}
+
 // ---- what is forbidden while a stream captures ----
 
 struct capture {
@@ -440,6 +461,7 @@ static void measure_pitches(void) {
     measure_pitch(4);
     measure_pitch(8);
     measure_pitch(16);
+    measure_pitched_ranges();
 }
 
 static const struct {

@@ -147,6 +147,7 @@ class Parts(Runs):
         self.assertNotEqual(measured["cuIpcOpenMemHandle of a token of bfcpreload's"], 0)
         for name in ("idle cuCtxSynchronize, ns, 8 streams", "cuCtxRecordEvent, ns, 128 busy streams",
                      "cuCtxWaitEvent, ns, 0 streams", "pitch from width, element 4",
+                     "range of pitched memory, beyond pitch times height",
                      "cuMemFree beside a kernel of 50 ms, ns, 512 bytes",
                      "code during a capture, relaxed, cuMemFree(victim)",
                      "cudaMalloc + cudaFree, 64 KiB, ordered"):

@@ -59,7 +59,7 @@ class Decisions(unittest.TestCase):
         measured.update({f"{call}, ns, 2 MiB": 10_000 for call in decisions.VMM})
         measured["cuMemMap beside a kernel of 50 ms, times of 3 that it waited for that, 2 MiB"] = 0
         ways = {"native": 10.0, "preloaded, sync": 8.0, "preloaded, lazy": 7.0, "preloaded, ordered": 7.5,
-                "preloaded, lazy, pages": 7.1}
+                "preloaded, sync, auto": 8.1}
         return {"failures": [], "ended": ["measure", "unknowns", "pages"], "parts": {
             "measure": measured, "pages": {"demo": "ok"},
             "programs": {f"gpt, {way}": {"seconds": seconds, "peak": 1000} for way, seconds in ways.items()},
@@ -140,8 +140,12 @@ class Decisions(unittest.TestCase):
             results = self.results()
             results["parts"][part][name] = value
             self.assertRegex(self.answers(results)[3], "^malloc, because of ")
-        self.assertRegex(self.change("programs", "gpt, preloaded, lazy, pages", seconds=8.0)[3],
-                         "^malloc, because of slower programs$")
+        way = "gpt, preloaded, sync, auto"
+        self.assertEqual(self.change("programs", way, seconds=8.5)[3], "malloc, because of slower programs")
+        self.assertEqual(self.change("programs", way, peak=1100)[3], "malloc, because of larger programs")
+        results = self.results()
+        results["failures"].append("programs: gpt, sync, auto: differs")
+        self.assertEqual(self.answers(results)[3], "malloc, because of 1 failures")
 
 
 class Page(unittest.TestCase):

@@ -227,9 +227,20 @@ static bool allow_access(void *context, bfc_addr start, uint64_t bytes) {
 }
 
 /* Pages are not rearranged during a capture. */
-static bool may_remake(void *unused) {
-    (void)unused;
-    return !bfc_captures_exist();
+static bool may_remake(void *context) {
+    return !bfc_captures_exist() && !bfc_load_relaxed(&bfc_paging_of(context)->left);
+}
+
+static bool may_grow(void *context) {
+    struct bfc_arena *arena = context;
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    const char *why = paging->is_automatic ? bfc_pages_unwanted(arena) : NULL;
+    if (why && !bfc_exchange_relaxed(&paging->left, true)) {
+        bfc_log(BFC_LOG_INFO, "device %d: BFC_BACKING=auto takes regions from now on: %s",
+                (int)arena->device, why);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_PAGES_LEFT, 0, 0);
+    }
+    return !why;
 }
 
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
@@ -246,6 +257,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .unmap = unmap_page,
         .allow = allow_access,
         .may_remake = may_remake,
+        .may_grow = may_grow,
     };
 }
 

@@ -16,6 +16,8 @@ struct bfc_paging {
     uint64_t granule;               /* the bytes of the smallest page */
     CUmemAllocationProp properties; /* the properties that each page is created with */
     struct bfc_page_calls calls;
+    bool is_automatic; /* whether BFC_BACKING is auto, so that bfc_pages_unwanted is asked */
+    bool left;         /* atomic: whether the pool has ceased to make and move pages */
     /* bytes of created pages that no event has reported yet; only the thread that has the pages'
      * turn uses this */
     uint64_t unreported;
@@ -36,6 +38,13 @@ static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
 struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
                                    const struct bfc_options *options,
                                    const struct bfc_arena *arena);
+
+/*
+ * Why BFC_BACKING=auto takes no pages now, for what the program has done; NULL: it does. Others may
+ * keep what they know of memory that was shown to them, and a graph the addresses of freed memory;
+ * so once either is seen, no page moves any more, and the pool grows by regions.
+ */
+const char *bfc_pages_unwanted(const struct bfc_arena *arena);
 
 /* Returns the calls for the pool of an arena that has a bfc_paging. After the context's end they
  * refuse everything but giving pages or addresses back. */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/features/common/retry_release.h"
@@ -89,6 +91,38 @@ static bool is_alone(const struct bfc_driver *driver) {
            devices == 1;
 }
 
+/*
+ * Whether making a page takes so long that a GiB of them would take more than 160 ms, ten times
+ * what was seen. The first call may set something up, and any may be interrupted, so the fastest of
+ * some counts.
+ */
+static bool is_slow(const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    enum { TRIES = 4 };
+    const uint64_t most = UINT64_C(160000000) * paging->granule >> 30;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TRIES && least > most; i++) {
+        uint64_t start = bfc_now_ns();
+        works_in_context(try_page, driver, paging);
+        least = bfc_min(least, bfc_now_ns() - start);
+    }
+    return least > most;
+}
+
+const char *bfc_pages_unwanted(const struct bfc_arena *arena) {
+    if (bfc_capture_was_seen())
+        return "the program captures streams";
+    return bfc_load_relaxed(&arena->shown) ? "the program exports or registers memory" : NULL;
+}
+
+/* Why BFC_BACKING=auto takes no pages on this device, which has them. */
+static const char *find_objection(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                  const struct bfc_paging *paging) {
+    if (!is_alone(driver))
+        return "there are several devices";
+    return is_slow(driver, paging) ? "the driver takes long to make a page"
+                                   : bfc_pages_unwanted(arena);
+}
+
 static void log_regions(const struct bfc_options *options, CUdevice device, const char *why) {
     static unsigned seen;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: BFC_BACKING=%s acts as malloc: %s",
@@ -101,8 +135,10 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
     struct bfc_paging found = {0};
     if (options->backing == BFC_BACKING_MALLOC)
         return NULL;
-    bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
-    const char *why = fits ? fill_in(driver, arena->device, &found) : "there are several devices";
+    found.is_automatic = options->backing == BFC_BACKING_AUTO;
+    const char *why = fill_in(driver, arena->device, &found);
+    if (!why && found.is_automatic)
+        why = find_objection(driver, arena, &found);
     struct bfc_paging *paging = why ? NULL : malloc(sizeof *paging);
     if (paging)
         *paging = found;

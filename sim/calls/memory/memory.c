@@ -97,8 +97,7 @@ static CUresult release(CUdeviceptr pointer) {
 SIM_CALL(cuMemFree, SIM_READY | SIM_UNSAFE, (CUdeviceptr_v1 pointer), release(pointer))
 SIM_CALL(cuMemFree_v2, SIM_READY | SIM_UNSAFE, (CUdeviceptr pointer), release(pointer))
 
-// Rows start at multiples of 512 bytes, what recent devices are seen to do; the formula is not
-// published.
+// Rows start at multiples of 512 bytes, as on an H100; the formula is not published.
 static CUresult allocate_rows(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
                               unsigned element) {
     size_t row = 0, bytes = 0;

@@ -21,6 +21,7 @@ LIBRARY, PROGRAM, DRIVER, BFCSTAT = sys.argv[1:5]
 ASKING = {
     "gate": ("BFC_GATE=on", "off"),
     "pages": ("BFC_BACKING=pages", "malloc"),
+    "pitch": (None, None),  # pitched memory is the driver's
     "plan": ("BFC_PLAN=auto", "none"),
     "pressure": ("BFC_WAIT=2", "0"),
     "record": ("BFC_RECORD=/nowhere/trace", "none"),

@@ -4,7 +4,9 @@
  *   second   a second context is made after the first allocation
  *   before   two contexts are there before the first allocation
  *   late     a block whose work is not over is freed while a stream captures, and another is asked
- * for refused  the device is asked for nearly all that it has, 100 times
+ *            for
+ *   captured a stream has captured when another allocation needs more memory
+ *   refused  the device is asked for nearly all that it has, 100 times
  *   past     the pool caches all that there is, and an array is made
  *   child    a forked child allocates
  *   lookups  entries are asked for by dlsym and by cuGetProcAddress
@@ -48,6 +50,17 @@ static void before(void) {
     use_primary(0);
     CHECK(cuCtxCreate(&context, NULL, 0, 0));
     allocate(MIB);
+}
+
+static void captured(void) {
+    CUstream stream;
+    CUgraph graph;
+    use_primary(0);
+    allocate(MIB);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK(cuStreamEndCapture(stream, &graph));
+    allocate(100 * MIB);
 }
 
 static atomic_bool may_end;
@@ -200,7 +213,7 @@ int main(int argc, char **argv) {
                   {"refused", refused}, {"past", past},     {"child", child},
                   {"lookups", lookups}, {"ends", ends},     {"siblings", siblings},
                   {"trim", trim},       {"idle", idle},     {"pending", pending},
-                  {"loop", loop},       {"small", small}};
+                  {"loop", loop},       {"small", small},   {"captured", captured}};
     for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].play();

@@ -94,6 +94,7 @@ def play_all():
         yield from play(SCENES, "ends", **variables)
     yield from play(SCENES, "ends", BFC_BACKING="pages")
     yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_VIRTUAL="0")
+    yield from play(SCENES, "captured", BFC_BACKING="auto")
     yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_FAIL="cuMemMap@1+:801")
     yield from play_plans()
     yield from play(RUNTIME)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Where a device or driver has no pages, BFC_BACKING=pages and auto act as malloc: the program's output
 is the same, memory is pooled all the same, and one line at BFC_LOG=info says why.
-test_backing.py LIBRARY PROGRAM LIBCUDA"""
+What a program does may end pages in auto, in the same way.
+test_backing.py LIBRARY PROGRAM LIBCUDA AUTOMATIC"""
 
 import json
 import os
@@ -10,11 +11,11 @@ import sys
 import tempfile
 import unittest
 
-LIBRARY, PROGRAM, LIBCUDA = sys.argv[1:4]
+LIBRARY, PROGRAM, LIBCUDA, AUTOMATIC = sys.argv[1:5]
 OLD_CALLS = ("cuMemAddressReserve", "cuMemImportFromShareableHandle")
 
 
-def run(folder=os.path.dirname(LIBCUDA), library=None, **variables):
+def run(folder=os.path.dirname(LIBCUDA), library=None, program=(PROGRAM,), **variables):
     """Standard output, the lines about the backing, and how often each call was made."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as stats:
         environment = {**os.environ, "SIM_MEMORY": "1G", "SIM_DEVICES": "1", "LD_LIBRARY_PATH": folder,
@@ -22,7 +23,7 @@ def run(folder=os.path.dirname(LIBCUDA), library=None, **variables):
         environment.pop("LD_PRELOAD", None)
         if library:
             environment["LD_PRELOAD"] = library
-        done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60, check=True)
         calls = json.loads(stats.read().splitlines()[-1])["calls"]
     return done.stdout, [line for line in done.stderr.splitlines() if "BFC_BACKING" in line], calls
 
@@ -74,6 +75,24 @@ class Backing(unittest.TestCase):
     def test_auto_with_several_devices(self):
         self.check("there are several devices", backings=("auto",), SIM_DEVICES="2", SIM_PEERS="0")
         self.check("there are several devices", backings=("auto",), SIM_DEVICES="2")
+
+    def test_auto_where_a_page_takes_long(self):
+        out, said, calls = run(library=LIBRARY, BFC_BACKING="auto", SIM_LATENCY="create:5000")
+        self.assertEqual(said, ["bfcpreload: device 0: BFC_BACKING=auto acts as malloc: the driver takes long to make a page"])
+        self.assertEqual((out, calls.get("cuMemMap", 0)), (run()[0], 0))
+        self.assertGreater(run(library=LIBRARY, BFC_BACKING="pages", SIM_LATENCY="create:5000")[2]["cuMemMap"], 0)
+
+    def test_auto_ends_pages_for_what_the_program_does(self):
+        captures, shows = "the program captures streams", "the program exports or registers memory"
+        for what, why in (("nothing", None), ("capture", captures), ("register", shows), ("export", shows),
+                          ("dma-buf", shows)):
+            for backing in "auto", "pages":
+                with self.subTest(what=what, backing=backing):
+                    ends = backing == "auto" and why
+                    out, said, _ = run(library=LIBRARY, program=(AUTOMATIC, what), BFC_BACKING=backing)
+                    self.assertEqual(said, [f"bfcpreload: device 0: BFC_BACKING=auto takes regions from now on: {why}"]
+                                     if ends else [])
+                    self.assertEqual(out, f"pages were mapped: {'no' if ends else 'yes'}\nall is as written: yes\n")
 
     def test_a_driver_that_maps_nothing_leaves_nothing_behind(self):
         native = run()

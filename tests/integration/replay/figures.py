@@ -7,7 +7,7 @@ After a line `<!-- figures -->` a block of console has commands, `$ bfcplan ...`
 what depends on the machine (times) is not compared. After `<!-- figures: COMMAND : KEY ... -->` each row
 of a table has in its first cell, in backquotes, what is added to that command, and in the next cells
 these keys of the JSON that it prints. `check` fails where a page says anything else; `update` (ninja
-figures) writes what it should say.
+figures) writes what it should say. So it is with the plot of what the benchmark `scale` has measured.
 """
 
 import json
@@ -89,6 +89,14 @@ def renewed(tools, text):
     return TABLE.sub(lambda m: m[1] + tools.table(m[3], m[2]), text)
 
 
+def plotted(root):
+    """The plot's file, and what should be in it."""
+    folder = os.path.join(root, "tests/bench/scale")
+    sys.path.insert(0, folder)
+    import plot  # noqa: E402  beside what it draws
+    return os.path.join(root, "docs/pictures/scale.svg"), plot.svg(os.path.join(folder, "rows.json"))
+
+
 def pages(root):
     for folder, _, names in os.walk(os.path.join(root, "docs")):
         yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".md"))
@@ -98,10 +106,11 @@ def pages(root):
 def main(what, root, bfcreplay, bfcplan):
     tools = Tools(root, bfcreplay, bfcplan)
     stale = 0
-    for page in pages(root):
+    picture, drawing = plotted(root)
+    for page in [picture, *pages(root)]:
         with open(page, encoding="utf-8") as file:
             old = file.read()
-        new = renewed(tools, old)
+        new = drawing if page == picture else renewed(tools, old)
         if new == old:
             continue
         stale += 1

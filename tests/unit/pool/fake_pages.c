@@ -87,6 +87,8 @@ static void release(void *context, bfc_page page, uint64_t bytes) {
 
 static bool map(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
     struct fake_pages *fake = context;
+    if (fake->unwanted)
+        wrong(fake, "a page was mapped while none is wanted");
     if (refused(fake, PAGE_MAP))
         return false;
     struct fake_page *at = find(fake, page, bytes);
@@ -187,6 +189,10 @@ bool fake_pages_is_in_region(const struct fake_pages *fake, bfc_addr address) {
     return false;
 }
 
+static bool wants_pages(void *context) {
+    return !((struct fake_pages *)context)->unwanted;
+}
+
 void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacity) {
     *fake = (struct fake_pages){.calls = {.granule = granule,
                                           .addresses = 4 * capacity,
@@ -196,7 +202,9 @@ void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacit
                                           .release = release,
                                           .map = map,
                                           .unmap = unmap,
-                                          .allow = allow},
+                                          .allow = allow,
+                                          .may_remake = wants_pages,
+                                          .may_grow = wants_pages},
                                 .capacity = capacity,
                                 .next = FIRST};
 }

@@ -36,6 +36,7 @@ struct fake_pages {
     unsigned made[PAGE_CALLS], refuse_at[PAGE_CALLS]; /* the n-th of its kind; 0: none */
     bool refuse_on;                                   /* and all later ones of its kind */
     bool fail;                                        /* refusing says nothing of memory */
+    bool unwanted;                                    /* no page may be made, moved or remade */
     /* What other threads do while a call is under way; NULL: nothing. */
     void (*meanwhile)(void *user, enum page_call call);
     /* Is any of this still in use? */

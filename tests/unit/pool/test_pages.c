@@ -1,7 +1,8 @@
 /*
  * Pages behind the pool: random programs against a device that knows what is behind each address
- * and a model of what is in use, with the checker after every step; each kind of call refused once
- * at each of its first times; and the promise of pages.h, also where calls fail.
+ * and a model of what is in use, and at times wants no pages, with the checker after every step;
+ * each kind of call refused once at each of its first times; and the promise of pages.h, also where
+ * calls fail.
  *
  * BFC_TEST_PROGRAMS says how many programs to run; the first argument is the seed of the first.
  */
@@ -90,6 +91,8 @@ static void step(struct machine *m) {
     case 4:
         if (machine_draw(m, 4) == 0)
             m->fake.refuse_at[machine_draw(m, PAGE_CALLS)] += (unsigned)machine_draw(m, 20);
+        else
+            m->fake.unwanted = machine_draw(m, 4) == 0;
         break;
     case 5:
     case 6:

@@ -56,8 +56,8 @@ const char *coverage_advice(const struct bfc_job *job) {
         return "little is pooled because the program takes managed memory (cudaMallocManaged), "
                "which is never pooled";
     if (bypass_outweighs(job, BFC_BYPASS_ARRAY) || bypass_outweighs(job, BFC_BYPASS_PITCH))
-        return "little is pooled because the program takes arrays or pitched memory, which the "
-               "driver lays out for itself";
+        return "little is pooled because the program takes arrays, which the driver lays out for "
+               "itself, or pitched memory of ever new widths";
     if (caches_for_itself(job))
         return "allocations are few and large: the program's framework seems to cache for itself. "
                "To let it use this pool instead: PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING=1; "

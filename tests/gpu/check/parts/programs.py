@@ -21,7 +21,7 @@ PROGRAMS = {  # what matters most comes first
 }
 OF_FRAMEWORK = {"gpt": "pytorch", "jax_transformer": "jax", "cupy_cg": "cupy", "pycuda": "pycuda"}
 WAYS = {**{"preloaded, " + mode: (mode, {}) for mode in MODES},
-        "preloaded, lazy, pages": ("lazy", {"BFC_BACKING": "pages"})}
+        "preloaded, sync, auto": ("sync", {"BFC_BACKING": "auto"})}
 
 
 def run(session):
