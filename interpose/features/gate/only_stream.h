@@ -24,7 +24,7 @@ void bfc_only_stream_meet(CUstream stream);
 
 /* May there be one stream at present? A cheap first look. */
 static inline bool bfc_only_stream_may_be(void) {
-    CUstream only = bfc_load_relaxed(&bfc_only_stream);
+    CUstream only = bfc_load_relaxed(&bfc_only.stream);
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
