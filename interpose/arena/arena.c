@@ -368,19 +368,14 @@ static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
                : NULL;
 }
 
-bool bfc_arena_last_has_id(unsigned long long id) {
-    const struct bfc_arena *arena = bfc_thread_arena.arena;
-    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
-}
-
-/* The driver reuses handles: the context may have ended unseen, and a new context may have its
- * handle. */
+/* The driver reuses handles, but not ids: the context may have ended unseen, and a new context may
+ * have its handle. */
 struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
-    struct bfc_arena *arena = bfc_arena_last_has_id(id) ? last_if_current(driver) : NULL;
-    unsigned long long now = id;
-    bool same = arena && (!driver->cuCtxGetId ||
-                          (driver->cuCtxGetId(arena->context, &now) == CUDA_SUCCESS && now == id));
-    return same ? arena : NULL;
+    if (!bfc_arena_last_has_id(id))
+        return NULL;
+    if (!driver->cuCtxGetId)
+        return last_if_current(driver);
+    return bfc_context_id(driver, NULL) == id ? bfc_thread_arena.arena : NULL;
 }
 
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,

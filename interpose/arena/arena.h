@@ -65,7 +65,10 @@ struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned lo
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
 unsigned long long bfc_arena_last_id(const struct bfc_driver *driver);
-bool bfc_arena_last_has_id(unsigned long long id);
+static inline bool bfc_arena_last_has_id(unsigned long long id) {
+    const struct bfc_arena *arena = bfc_thread_arena.arena;
+    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
+}
 
 /* The arena whose regions hold `address`; NULL: no pool of ours does. The arena is valid until the
  * thread's next call here or of bfc_current_arena. */
