@@ -208,6 +208,20 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+static bool given_up; /* atomic */
+
+void bfc_only_stream_tell_hidden(void) {
+    static bool logged;
+    if (!bfc_load_acquire(&given_up))
+        return;
+    const char *what = bfc_submissions_hidden_by();
+    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
+    snprintf(gate->why, sizeof gate->why, "%s", what);
+    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
+    if (bfc_log_shows(BFC_LOG_INFO) && !bfc_exchange_relaxed(&logged, true))
+        bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
+}
+
 /* The bar is there when this returns, also to the second of two threads that come at once. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
@@ -216,11 +230,8 @@ void bfc_only_stream_hide(const char *what) {
     bfc_only_stream_bar();
     if (!is_first)
         return;
-    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
-    snprintf(gate->why, sizeof gate->why, "%s", what);
-    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
-    bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
-            what);
+    bfc_store_release(&given_up, true);
+    bfc_only_stream_tell_hidden();
 }
 
 /* While the word changes, the stream may be the one that is being left: then the end of the change

@@ -41,6 +41,9 @@ void bfc_only_stream_unbar(void);
  * more, which the log tells. */
 void bfc_only_stream_hide(const char *what);
 
+/* Tells the log and bfcstat of that, if it was so before there were settings or a segment. */
+void bfc_only_stream_tell_hidden(void);
+
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);
 

@@ -44,7 +44,7 @@ uint64_t bfc_submitter_begin(void) {
         return BFC_SUBMISSION;
     bfc_at_thread_exit(&bfc_submitter.leaves_at_exit, end_thread);
     if (!bfc_submitter.leaves_at_exit) {
-        bfc_submissions_hide("no memory to note a thread's end");
+        bfc_counter->hide("no memory to note a thread's end");
         return BFC_SUBMISSION;
     }
     pthread_mutex_lock(&lock);
