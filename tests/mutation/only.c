@@ -1,10 +1,12 @@
 /*
  * Races around the end, and the return, of the state of one stream (docs/internals/safety.md),
  * each at its worst moment: the stand-in GPU holds up a call there (SIM_LATENCY), or the library's
- * own call of membarrier, which this program answers, waits for the other threads.
+ * own call of membarrier, which this program answers, waits for the other threads. Without WAY,
+ * what it is like where the system has no such call.
  *
- * usage: only WAY
+ * usage: only [WAY]
  */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -125,6 +127,7 @@ static void check_late(void) {
 
 /* What the next trial does between the change of the word and the count of submissions. */
 static void (*_Atomic in_trial)(void);
+static atomic_bool lacks_barriers; /* the system is one without them */
 static atomic_bool launched;
 static pthread_t waiter;
 
@@ -136,6 +139,10 @@ __attribute__((visibility("default"))) long syscall(long number, ...) {
     for (int i = 0; i < 6; i++)
         words[i] = va_arg(arguments, long);
     va_end(arguments);
+    if (number == SYS_membarrier && lacks_barriers) {
+        errno = ENOSYS;
+        return -1;
+    }
     if (number == SYS_membarrier && words[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
         void (*act)(void) = atomic_exchange(&in_trial, NULL);
         if (act)
@@ -227,6 +234,19 @@ static void prove_void(void) {
     pthread_join(launcher, NULL);
 }
 
+/* Without barriers it is never one stream again. The program's errno is its own. */
+static void lack_barriers(void) {
+    lacks_barriers = true;
+    use(only, 1);
+    use(other, 1);
+    errno = 0;
+    use(only, 200);
+    tell("errno is untouched", errno == 0);
+    unsigned long long before = counted("event_records");
+    use(only, 200);
+    tell("all frees need a fence", counted("event_records") - before == 200);
+}
+
 int main(int count, char **arguments) {
     static const struct {
         const char *name;
@@ -239,6 +259,8 @@ int main(int count, char **arguments) {
     use_device(0);
     only = new_stream();
     other = new_stream();
+    if (count == 1)
+        lack_barriers();
     for (size_t i = 0; count > 1 && i < sizeof ways / sizeof ways[0]; i++)
         if (strcmp(arguments[1], ways[i].name) == 0)
             ways[i].play();
