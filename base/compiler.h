@@ -23,7 +23,7 @@
  */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* For a struct: keeps threads that write what lies beside it from slowing those that read it. */
+/* Before a struct's name: threads that write what lies beside it do not slow those that read it. */
 #define ON_LINES_OF_ITS_OWN __attribute__((aligned(64)))
 
 /* Compiles a function without the sanitizers' checks, because a sanitizer's runtime calls it before

@@ -107,23 +107,15 @@ static void hide_behind_table(const CUuuid *id) {
  * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
  */
 static CUresult note_export_table(const CUuuid *id, CUresult result) {
-    static const unsigned char known[][sizeof id->bytes] = {
-        {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
-         0xf9},
-        {0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
-         0x66},
-        {0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
-         0xdc},
-        {0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
-         0x93},
-        {0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
-         0x7e},
-        {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
-         0xf2},
-        {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
-         0xd9},
-        {0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
-         0xf2},
+    static const char known[][sizeof id->bytes + 1] = {
+        "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9",
+        "\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66",
+        "\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7\x8a\x3a\xec\xdc",
+        "\xc6\x93\x33\x6e\x11\x21\xdf\x11\xa8\xc3\x68\xf3\x55\xd8\x95\x93",
+        "\x26\x3e\x88\x60\x7c\xd2\x61\x43\x92\xf6\xbb\xd5\x00\x6d\xfa\x7e",
+        "\xd4\x08\x20\x55\xbd\xe6\x70\x4b\x8d\x34\xba\x12\x3c\x66\xe1\xf2",
+        "\xf8\xcf\xf9\x51\x21\x46\x8b\x4e\xb9\xe2\xfb\x46\x9e\x7c\x0d\xd9",
+        "\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff\x73\x24\xc8\xf2",
     };
     if (result != CUDA_SUCCESS || !id)
         return result;
@@ -223,13 +215,12 @@ BFC_CAPTURE_CALLS(CAPTURE)
             bool counted = begin_in_place(place);                                                  \
             CUresult result = call;                                                                \
             bfc_submission_end(counted);                                                           \
-            if (LIKELY(result == CUDA_SUCCESS)) {                                                  \
+            if (LIKELY(result == CUDA_SUCCESS))                                                    \
                 then;                                                                              \
-                return result;                                                                     \
-            }                                                                                      \
-            if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))       \
+            else if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))  \
                 continue;                                                                          \
-            bfc_reuse_note_failure(result);                                                        \
+            else                                                                                   \
+                bfc_reuse_note_failure(result);                                                    \
             return result;                                                                         \
         }                                                                                          \
     }

@@ -89,7 +89,10 @@ struct bfc_submitter {
 extern __thread struct bfc_submitter bfc_submitter INITIAL_EXEC HIDDEN;
 
 /* The only stream, or one of the values below, which are no streams. Each submission reads it. */
-extern struct bfc_only { CUstream stream; /* atomic */ } bfc_only ON_LINES_OF_ITS_OWN HIDDEN;
+struct ON_LINES_OF_ITS_OWN bfc_only {
+    CUstream stream; /* atomic */
+};
+extern struct bfc_only bfc_only HIDDEN;
 #define BFC_STREAMS_MANY ((CUstream) ~(uintptr_t)0)
 #define BFC_STREAM_NONE_YET ((CUstream) ~(uintptr_t)1)
 #define BFC_STREAM_CHANGING ((CUstream) ~(uintptr_t)2)

@@ -40,11 +40,11 @@ enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
 static int pause_of_trials = FIRST_PAUSE;
 
 /* What frees write, each field atomic, apart from what submissions read. */
-static struct {
+static struct ON_LINES_OF_ITS_OWN {
     uint64_t freed;   /* frees whose block was ready at once */
     uint64_t ordered; /* how many of `freed` need no more order, at least */
     int to_trial;     /* frees until the next trial */
-} frees ON_LINES_OF_ITS_OWN = {.to_trial = FIRST_PAUSE};
+} frees = {.to_trial = FIRST_PAUSE};
 
 void bfc_only_stream_begin_process(void) {
     bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_NONE_YET);
@@ -254,14 +254,15 @@ void bfc_only_stream_release(void) {
 /* ---- frees ---- */
 
 /* Where no stream was used yet, no work uses the block, whatever comes next. */
-bool bfc_only_stream_orders(void) {
+uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
-        return false;
+        return 0;
     if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
         return has_succeeded();
-    bfc_fetch_add_seq_cst(&frees.freed, 1);
+    uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
-    return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
+    bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
+    return ordered ? number : 0;
 }
 
 /* ---- trials ---- */
