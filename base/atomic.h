@@ -54,4 +54,7 @@
 #define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 
+/* Keeps the order of the operations before and after it in the code, but not in the processor. */
+#define bfc_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
 #endif

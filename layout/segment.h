@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 11u
+#define BFC_SEGMENT_VERSION 12u
 
 /* Format of the name for shm_open: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -434,6 +434,9 @@ struct bfc_segment_gate {
     uint64_t state; /* enum bfc_gate_state */
     /* a value of enum bfc_gate_streams; only valid in the state BFC_GATE_COUNTS */
     uint64_t streams;
+    /* a count: streams that had work so far; at most 1,024, and streams that had the same handle one
+     * after the other count as one */
+    uint64_t seen;
     uint64_t left;   /* a count: how often work went to further streams after it had gone to one */
     uint64_t checks; /* a count: checks by samples that nothing is submitted unseen */
     /* why the state is BFC_GATE_GIVEN_UP; NUL-terminated, and written before that state */
@@ -508,7 +511,7 @@ struct bfc_segment_header {
     uint32_t blocks_asked;
     uint32_t zero;
     struct bfc_segment_gate gate;
-    uint64_t reserved_for_growth[5]; /* zero */
+    uint64_t reserved_for_growth[4]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -541,7 +544,7 @@ _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_m
                "no padding");
 _Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
 _Static_assert(sizeof(struct bfc_awaited) == 32, "no padding");
-_Static_assert(sizeof(struct bfc_segment_gate) == 128, "no padding");
+_Static_assert(sizeof(struct bfc_segment_gate) == 136, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
 _Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,

@@ -90,8 +90,8 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_arena_last_if(driver, context);
-    if (!arena)
+    struct bfc_arena *arena = bfc_thread_arena.arena;
+    if (!bfc_arena_last_has_id(context) || bfc_context_id(driver, NULL) != context)
         return false;
     uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     enum bfc_status status =

@@ -35,10 +35,16 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     return arena ? bfc_arena_set_last(arena) : NULL;
 }
 
-/* Opens an arena that was not the thread's last one: that of the context or, if the context was
- * made from a green one, that of the primary context. */
-struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, CUcontext context,
-                                 unsigned long long id, enum bfc_forward_reason *reason) {
+/* Opens the arena of the current context or, if that was made from a green one, of the primary
+ * context. It may be the thread's last one where the driver does not tell the current one's id. */
+struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forward_reason *reason) {
+    CUcontext context = NULL;
+    unsigned long long id = 0;
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS))
+        return NULL;
+    if (bfc_arena_is_of(bfc_thread_arena.arena, context, id))
+        return bfc_thread_arena.arena;
     CUcontext owner = bfc_green_owner(driver, context);
     if (owner != context) {
         if (driver->cuCtxGetId(owner, &id) != CUDA_SUCCESS)

@@ -359,40 +359,14 @@ struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long lon
 
 /* ---- finding an arena ---- */
 
-/* Returns the thread's last arena if its context is the current one, else NULL. */
-static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
-    CUcontext context = NULL;
-    return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS &&
-                   bfc_arena_is_of(bfc_thread_arena.arena, context, 0)
-               ? bfc_thread_arena.arena
-               : NULL;
-}
-
-bool bfc_arena_last_has_id(unsigned long long id) {
-    const struct bfc_arena *arena = bfc_thread_arena.arena;
-    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
-}
-
-/* The driver reuses handles, so the current context may be a new one with the handle of one that
- * has ended unseen. */
-struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
-    struct bfc_arena *arena = bfc_arena_last_has_id(id) ? last_if_current(driver) : NULL;
-    unsigned long long now = id;
-    bool same = arena && (!driver->cuCtxGetId ||
-                          (driver->cuCtxGetId(arena->context, &now) == CUDA_SUCCESS && now == id));
-    return same ? arena : NULL;
-}
-
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address) {
-    return bfc_arena_last_has_id(id) && bfc_region_owner(address) == bfc_thread_arena.arena
-               ? last_if_current(driver)
+    struct bfc_arena *last = bfc_thread_arena.arena;
+    CUcontext context = NULL;
+    return bfc_arena_last_has_id(id) && bfc_region_owner(address) == last &&
+                   driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == last->context
+               ? last
                : NULL;
-}
-
-unsigned long long bfc_arena_last_id(const struct bfc_driver *driver) {
-    const struct bfc_arena *arena = bfc_thread_arena.arena;
-    return arena && bfc_arena_last_if(driver, arena->id) ? arena->id : 0;
 }
 
 struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {

@@ -57,18 +57,16 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 }
 
 /*
- * These functions tell about the arena that the calling thread used last, and change nothing.
- *
- * bfc_arena_last_if returns the arena if its id is `id`, which is not 0, and its context is
- * current; else NULL. bfc_arena_last_if_holds also requires that `address` lies in the arena's
- * regions. bfc_arena_last_id returns the arena's id if its context is current, else 0.
- * bfc_arena_last_has_id says whether the arena's id is `id`, whichever context is current.
+ * These functions tell about the arena that the calling thread used last, and change nothing:
+ * whether its id is `id`, which is not 0, whichever context is current; and that arena if moreover
+ * its context is current and `address` lies in its regions, else NULL.
  */
-struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id);
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
-unsigned long long bfc_arena_last_id(const struct bfc_driver *driver);
-bool bfc_arena_last_has_id(unsigned long long id);
+static inline bool bfc_arena_last_has_id(unsigned long long id) {
+    const struct bfc_arena *arena = bfc_thread_arena.arena;
+    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
+}
 
 /* The arena whose regions hold `address`; NULL: no pool of ours does. The arena is valid until the
  * thread next calls a function of this header or bfc_current_arena. */

@@ -48,12 +48,6 @@ enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context
     return result != CUDA_SUCCESS || !id || now == id ? BFC_HANDLE_SAME : BFC_HANDLE_OTHER;
 }
 
-unsigned long long bfc_context_id(const struct bfc_driver *driver, CUcontext context) {
-    unsigned long long id = 0;
-    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
-    return told ? id : 0;
-}
-
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
     unsigned flags;
     int active = 0;

@@ -23,8 +23,14 @@ enum bfc_handle { BFC_HANDLE_SAME, BFC_HANDLE_OTHER, BFC_HANDLE_DEAD };
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
                               unsigned long long id);
 
-/* The context's id, which no other context ever has; 0: the driver does not tell, or is NULL. */
-unsigned long long bfc_context_id(const struct bfc_driver *driver, CUcontext context);
+/* The id of the context (NULL: the current one), which no other context ever has. 0: there is no
+ * such context, the driver does not tell, or `driver` is NULL. */
+static inline unsigned long long bfc_context_id(const struct bfc_driver *driver,
+                                                CUcontext context) {
+    unsigned long long id = 0;
+    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
+    return told ? id : 0;
+}
 
 /* The device's primary context; NULL if it is not active or cannot be read. */
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device);

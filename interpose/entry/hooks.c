@@ -124,9 +124,9 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 }
 
 /* Begins a submission if the call's place is a stream. */
-static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
+static ALWAYS_INLINE bool begin_in_place(struct bfc_place place) {
     if (place.kind != BFC_PLACE_STREAM)
-        return 0;
+        return false;
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
     return bfc_submission_begin(stream, place.per_thread);
 }
@@ -208,16 +208,18 @@ BFC_CAPTURE_CALLS(CAPTURE)
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
         __typeof__(driver->name) real __attribute__((unused)) = driver->name;                      \
-        CUresult result;                                                                           \
-        do {                                                                                       \
-            uint64_t counted = begin_in_place(place);                                              \
-            result = call;                                                                         \
+        for (;;) {                                                                                 \
+            bool counted = begin_in_place(place);                                                  \
+            CUresult result = call;                                                                \
             bfc_submission_end(counted);                                                           \
-        } while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place));     \
-        if (result == CUDA_SUCCESS)                                                                \
-            then;                                                                                  \
-        bfc_reuse_note_failure(result);                                                            \
-        return result;                                                                             \
+            if (LIKELY(result == CUDA_SUCCESS))                                                    \
+                then;                                                                              \
+            else if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))  \
+                continue;                                                                          \
+            else                                                                                   \
+                bfc_reuse_note_failure(result);                                                    \
+            return result;                                                                         \
+        }                                                                                          \
     }
 #define ASSERT_RETRIED(name)                                                                       \
     _Static_assert(BFC_NEED_RETRIED(need_of_##name), #name " is not to be retried");
@@ -252,7 +254,7 @@ BFC_INCIDENTAL_CALLS(INCIDENTAL)
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        uint64_t counted = bfc_submission_begin(NULL, per_thread);                                 \
+        bool counted = bfc_submission_begin(NULL, per_thread);                                     \
         CUresult result = driver->name arguments;                                                  \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
@@ -274,7 +276,7 @@ BFC_FAILURE_CALLS(NOTED)
 #define SUBMITTED(name, parameters, arguments, stream, per_thread)                                 \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        uint64_t counted = bfc_submission_begin((CUstream)(stream), per_thread);                   \
+        bool counted = bfc_submission_begin((CUstream)(stream), per_thread);                       \
         CUresult result = driver->name arguments;                                                  \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \

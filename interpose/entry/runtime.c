@@ -12,6 +12,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/config/routes.h"
+#include "interpose/driver/current.h"
 #include "interpose/host/program_caller.h"
 
 /* The values of cudaError_t that are used here. */
@@ -164,7 +165,8 @@ static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
         return;
-    thread.context[version] = bfc_arena_last_id(driver);
+    unsigned long long id = bfc_context_id(driver, NULL);
+    thread.context[version] = bfc_arena_last_has_id(id) ? id : 0;
     if (thread.context[version])
         stop_at_exit(version);
 }

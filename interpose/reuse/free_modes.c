@@ -276,8 +276,12 @@ static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_
 static NOINLINE CUresult tell_of_failure(struct bfc_arena *arena, CUdeviceptr pointer,
                                          CUresult result) {
     const struct bfc_driver *driver = bfc_driver();
-    if (!bfc_arena_is_itself(driver, arena))
-        return free_of_ended(driver, arena, pointer);
+    if (!bfc_arena_is_itself(driver, arena)) {
+        bool by_hook = bfc_load_acquire(&arena->ended); /* in another thread, during this free */
+        return by_hook && result == CUDA_ERROR_CONTEXT_IS_DESTROYED
+                   ? result
+                   : free_of_ended(driver, arena, pointer);
+    }
     if (result == CUDA_ERROR_INVALID_VALUE)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;

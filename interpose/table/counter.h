@@ -33,9 +33,10 @@ struct bfc_program_wait {
 };
 
 struct bfc_counter {
-    /* The thread's first submission; returns its count, which is even. */
+    /* The thread's first submission; returns its count. */
     uint64_t (*begin_thread)(void);
-    /* A submission to this stream is about to be made, and it is not the only stream. */
+    /* A submission to this stream is about to be made. It is not the only stream, or there are many
+     * and the thread's last submission was to another one. */
     void (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
@@ -76,16 +77,22 @@ extern const struct bfc_counter *bfc_counter HIDDEN;
 
 /* ---- the fast path ---- */
 
-/* How many submissions a thread has made, times two. Only the thread itself writes `count`. */
+/* How many submissions a thread has made, times BFC_SUBMISSION, and in how many it is now: a tool
+ * may make one within another. Only the thread itself writes `count`. */
+enum { BFC_SUBMISSION = 1 << 16 };
 struct bfc_submitter {
-    uint64_t count; /* atomic; odd: the thread is inside a submission; 0: it made none yet */
+    uint64_t count; /* atomic; 0: the thread has made none yet */
+    CUstream last;  /* the last stream that meet_stream was told of */
     struct bfc_submitter *next;
     bool leaves_at_exit;
 };
 extern __thread struct bfc_submitter bfc_submitter INITIAL_EXEC HIDDEN;
 
-/* The only stream, or one of the values below, which are no streams. */
-extern CUstream bfc_only_stream HIDDEN; /* atomic */
+/* The only stream, or one of the values below, which are no streams. Each submission reads it. */
+struct ON_LINES_OF_ITS_OWN bfc_only {
+    CUstream stream; /* atomic */
+};
+extern struct bfc_only bfc_only HIDDEN;
 #define BFC_STREAMS_MANY ((CUstream) ~(uintptr_t)0)
 #define BFC_STREAM_NONE_YET ((CUstream) ~(uintptr_t)1)
 #define BFC_STREAM_CHANGING ((CUstream) ~(uintptr_t)2)
@@ -102,27 +109,28 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
  * stream. bfc_submission_begin returns what bfc_submission_end takes. If the process's only stream
  * is another one, the work of that one is ordered before this call first.
  *
- * The count rises before the stream is compared, and whoever changes the only stream reads the
- * counts afterwards: of the two, one sees the other.
+ * The count rises before the stream is compared. That needs no barrier here, since whoever relies
+ * on it has the kernel run one in every thread (bfc_submissions_barrier).
  */
-static ALWAYS_INLINE uint64_t bfc_submission_begin(CUstream stream, bool per_thread) {
+static ALWAYS_INLINE bool bfc_submission_begin(CUstream stream, bool per_thread) {
     if (LIKELY(!bfc_counter))
-        return 0;
-    uint64_t before = bfc_submitter.count;
+        return false;
+    uint64_t before = bfc_load_relaxed(&bfc_submitter.count);
     if (UNLIKELY(!before))
         before = bfc_counter->begin_thread();
-    uint64_t after = before + 2;
-    bfc_exchange_seq_cst(&bfc_submitter.count, after | 1);
+    bfc_store_relaxed(&bfc_submitter.count, before + 1);
+    bfc_barrier_compiler();
     CUstream named = bfc_stream_of_handle(stream, per_thread);
-    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    if (UNLIKELY(only != named && only != BFC_STREAMS_MANY))
+    CUstream only = bfc_load_acquire(&bfc_only.stream);
+    if (UNLIKELY(only != named && (only != BFC_STREAMS_MANY || bfc_submitter.last != named)))
         bfc_counter->meet_stream(named);
-    return after;
+    return true;
 }
 
-static ALWAYS_INLINE void bfc_submission_end(uint64_t after) {
-    if (UNLIKELY(after))
-        bfc_store_release(&bfc_submitter.count, after);
+static ALWAYS_INLINE void bfc_submission_end(bool counted) {
+    if (UNLIKELY(counted))
+        bfc_store_release(&bfc_submitter.count,
+                          bfc_load_relaxed(&bfc_submitter.count) + BFC_SUBMISSION - 1);
 }
 
 #endif

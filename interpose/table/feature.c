@@ -15,7 +15,7 @@ __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
 
 const struct bfc_counter *bfc_counter;
 __thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
-CUstream bfc_only_stream = BFC_STREAMS_MANY;
+struct bfc_only bfc_only = {BFC_STREAMS_MANY};
 
 /* Two threads may make the process's state at once: they give each feature the same slot. */
 void bfc_features_begin(void) {

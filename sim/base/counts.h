@@ -10,6 +10,7 @@ struct sim_counts {
     unsigned long long spinning_waits; // for an event, which a context that is to sleep spins for
     unsigned long long late;           // calls made, or under way, when the driver had gone
     unsigned long long trespasses;     // other threads' in a context that is being destroyed
+    unsigned long long stale;          // calls with a handle that is no stream's any more, or ever
 };
 extern struct sim_counts sim_counts;
 

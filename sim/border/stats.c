@@ -90,6 +90,7 @@ unsigned long long sim_call_count(const char *name) {
                                : strcmp(name, "device_waits") == 0   ? sim_counts.device_waits
                                : strcmp(name, "late") == 0           ? sim_counts.late
                                : strcmp(name, "trespasses") == 0     ? sim_counts.trespasses
+                               : strcmp(name, "stale") == 0          ? sim_counts.stale
                                : strcmp(name, "pinned") == 0         ? sim_pinned_bytes()
                                                                      : count_of(name);
     sim_lock_give();

@@ -1,6 +1,7 @@
 // Which stream a handle means, and the threads' own default streams. Guarded by the lock.
 #include "sim/order/meant.h"
 
+#include "sim/base/counts.h"
 #include "sim/base/handle.h"
 #include "sim/base/lock.h"
 #include "sim/device/context.h"
@@ -87,6 +88,7 @@ struct CUstream_st *sim_stream_of(CUstream handle, bool per_thread, CUresult *re
         return default_stream(handle == CU_STREAM_PER_THREAD, result);
     }
     if (!sim_handle_is(handle, SIM_STREAM)) {
+        sim_counts.stale++;
         *result = CUDA_ERROR_INVALID_HANDLE;
         return NULL;
     }

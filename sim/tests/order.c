@@ -3,6 +3,7 @@
 #include "sim/tests/check.h"
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,9 +113,14 @@ static void events_wait_for_what_was_before(void) {
     CHECK(ms >= 0);
     DO(cuEventDestroy(event));
     ANSWERS(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(event));
-    DO(cuEventDestroy(later));
     DO(cuStreamDestroy(first));
     DO(cuStreamDestroy(second));
+    unsigned long long (*count)(const char *);
+    *(void **)&count = dlsym(RTLD_DEFAULT, "sim_call_count");
+    CHECK(count("stale") == 0);
+    ANSWERS(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(later, second));
+    CHECK(count("stale") == 1);
+    DO(cuEventDestroy(later));
 }
 
 static void context_events(CUcontext context) {

@@ -74,7 +74,7 @@ static void note_call(uint32_t number, uint32_t function, bool counted) {
 }
 
 static void begin_driver_call(uint32_t function, const CUpti_CallbackData *data) {
-    bool counted = bfc_load_relaxed(&bfc_submitter.count) & 1;
+    bool counted = bfc_load_relaxed(&bfc_submitter.count) % BFC_SUBMISSION;
     if (function >= FUNCTIONS)
         return;
     functions[function].name = data->functionName;

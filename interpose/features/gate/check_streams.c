@@ -10,13 +10,12 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-enum { CHECK_EVERY = 4096, LOOK_EVERY = 32 };
+enum { CHECK_EVERY = 4096 };
 
 /* An event may be seen as complete a little later than one that was recorded after it. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
-static bool is_busy;   /* atomic: a thread uses `check`; others do without their look */
-static uint64_t frees; /* atomic */
+static bool is_busy; /* atomic: a thread uses `check`; others do without their look */
 static struct {
     uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
     struct event *events; /* two: one in the stream, one over the whole context */
@@ -101,9 +100,9 @@ static void look_at_check(const struct bfc_driver *driver, const struct bfc_aren
     bfc_only_stream_hide("a check found work in another stream than the only one");
 }
 
-void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    uint64_t number = bfc_fetch_add_relaxed(&frees, 1) + 1;
-    if (number % LOOK_EVERY != 0 || bfc_exchange_acquire(&is_busy, true))
+void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                       uint64_t number) {
+    if (bfc_exchange_acquire(&is_busy, true))
         return;
     if (check.is_under_way)
         look_at_check(driver, arena);

@@ -9,8 +9,11 @@
 
 #include "interpose/arena/state.h"
 
-/* To be called at each free of a block that is ready because of the only stream: begins a check at
- * every 4,096th, and looks at one that is under way at every 32nd. */
-void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena);
+enum { BFC_CHECK_LOOK = 32 }; /* frees from one look at a check to the next */
+
+/* To be called at every 32nd free of a block that is ready because of the only stream, with its
+ * number: begins a check at every 4,096th, and looks at one that is under way. */
+void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                       uint64_t number);
 
 #endif

@@ -13,13 +13,15 @@
 #include "interpose/reuse/free_modes.h"
 
 /*
- * Whether the next owner's work runs after the last owner's on the device without a fence, since
- * all work goes to one stream. Pages are excluded, because unmapping them does not wait for work.
+ * Whether all work goes to one stream, so that the next owner's runs after the last owner's on the
+ * device without a fence: as bfc_only_stream_orders. Pages are excluded, because unmapping them
+ * does not wait for work.
  */
-static bool is_ordered_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    return !arena->has_pages && !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
-           !bfc_contexts_are_several() && !(bfc_contexts_hide() && bfc_reuse_has_company(driver)) &&
-           bfc_only_stream_orders();
+static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    bool may = bfc_only_stream_may_be() && !arena->has_pages && !bfc_arena_is_host(arena) &&
+               !bfc_load_relaxed(&arena->fatal) && !bfc_contexts_are_several() &&
+               !(bfc_contexts_hide() && bfc_reuse_has_company(driver));
+    return may ? bfc_only_stream_orders() : 0;
 }
 
 /* The last fence of the calling thread. Until something is submitted, it covers all work. */
@@ -40,9 +42,10 @@ static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena
 
 CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr pointer) {
-    uint64_t submissions;
-    if (bfc_only_stream_may_be() && is_ordered_by_stream(driver, arena)) {
-        bfc_check_streams(driver, arena);
+    uint64_t submissions, number = orders_by_stream(driver, arena);
+    if (LIKELY(number)) {
+        if (UNLIKELY(number % BFC_CHECK_LOOK == 0))
+            bfc_check_streams(driver, arena, number);
         if (UNLIKELY(!bfc_arena_plain_most(arena)))
             bfc_arena_let_plain(arena);
         return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);

@@ -20,6 +20,7 @@ static bool is_wanted(const struct bfc_driver *driver) {
 static void note_arena(struct bfc_arena *published, bool is_ours) {
     (void)published, (void)is_ours;
     bfc_submissions_stop_at_exit();
+    bfc_only_stream_tell_hidden();
 }
 
 static const struct bfc_counter counter = {

@@ -25,8 +25,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
 static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
-static uint64_t freed;   /* atomic: frees whose block was ready at once */
-static uint64_t ordered; /* atomic: how many of `freed` need no more order, at least */
 static unsigned bars;    /* reasons for which no trial may begin */
 
 /* The numbers of the last trial of the state of one stream, and of the last that succeeded. While
@@ -39,10 +37,17 @@ static struct {
 
 /* Each end of the state of one stream doubles the number of frees until the next trial. */
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
-static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the second: atomic */
+static int pause_of_trials = FIRST_PAUSE;
+
+/* What frees write, each field atomic, apart from what submissions read. */
+static struct ON_LINES_OF_ITS_OWN {
+    uint64_t freed;   /* frees whose block was ready at once */
+    uint64_t ordered; /* how many of `freed` need no more order, at least */
+    int to_trial;     /* frees until the next trial */
+} frees = {.to_trial = FIRST_PAUSE};
 
 void bfc_only_stream_begin_process(void) {
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_NONE_YET);
     bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
@@ -73,29 +78,29 @@ static void order_arena(const struct bfc_driver *driver, struct bfc_arena *arena
     bfc_arena_leave(arena);
 }
 
-static void note_ordered(uint64_t frees) {
-    uint64_t before = bfc_load_relaxed(&ordered);
-    while (before < frees && !bfc_compare_exchange_acq_rel(&ordered, &before, frees))
+static void note_ordered(uint64_t freed) {
+    uint64_t before = bfc_load_relaxed(&frees.ordered);
+    while (before < freed && !bfc_compare_exchange_acq_rel(&frees.ordered, &before, freed))
         ;
 }
 
 /* Orders the later work of every context behind its work so far, for the frees that needed no
- * fence. Called under the lock while bfc_only_stream is CHANGING, so that no such free is added
+ * fence. Called under the lock while bfc_only.stream is CHANGING, so that no such free is added
  * meanwhile. */
 static void order_all(void) {
     struct bfc_arena *arena = NULL;
-    uint64_t frees = bfc_load_seq_cst(&freed);
-    if (frees == bfc_load_acquire(&ordered))
+    uint64_t freed = bfc_load_seq_cst(&frees.freed);
+    if (freed == bfc_load_acquire(&frees.ordered))
         return;
     while ((arena = bfc_arena_next(arena)))
         order_arena(bfc_driver(), arena);
-    note_ordered(frees);
+    note_ordered(freed);
 }
 
 /* ---- changes of the word, under the lock ---- */
 
 static CUstream read_word(void) {
-    return bfc_load_relaxed(&bfc_only_stream);
+    return bfc_load_relaxed(&bfc_only.stream);
 }
 
 static bool has_succeeded(void) {
@@ -120,12 +125,12 @@ static void set_many(void) {
     if (only == BFC_STREAMS_MANY)
         return;
     bfc_store_seq_cst(&leaving, only);
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_CHANGING);
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_CHANGING);
     order_all();
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
     if (pause_of_trials < LONGEST_PAUSE)
         pause_of_trials *= 2;
-    bfc_store_relaxed(&frees_to_trial, pause_of_trials);
+    bfc_store_relaxed(&frees.to_trial, pause_of_trials);
     bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.left, 1);
     publish_streams();
 }
@@ -145,7 +150,7 @@ static bool become_partners(CUstream only, CUstream stream) {
         (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) || !is_blocking(other))
         return false;
     bfc_store_release(&partner, other);
-    bfc_store_seq_cst(&bfc_only_stream, CU_STREAM_LEGACY);
+    bfc_store_seq_cst(&bfc_only.stream, CU_STREAM_LEGACY);
     return true;
 }
 
@@ -161,7 +166,7 @@ static void meet_stream(CUstream stream) {
     if (!can_be_alone(stream))
         set_many();
     else if (only == BFC_STREAM_NONE_YET)
-        bfc_store_seq_cst(&bfc_only_stream, stream);
+        bfc_store_seq_cst(&bfc_only.stream, stream);
     else if (!become_partners(only, stream))
         set_many();
     publish_streams();
@@ -169,8 +174,10 @@ static void meet_stream(CUstream stream) {
 
 /* The stream that is being left may go on meanwhile: the change orders others behind it. */
 void bfc_only_stream_meet(CUstream stream) {
-    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    if ((only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
+    CUstream only = bfc_load_seq_cst(&bfc_only.stream);
+    bfc_submissions_note_stream(stream);
+    if (only == BFC_STREAMS_MANY ||
+        (only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
         (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)) ||
         bfc_process_is_forked())
         return;
@@ -201,6 +208,20 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
+static bool given_up; /* atomic */
+
+void bfc_only_stream_tell_hidden(void) {
+    static bool logged;
+    if (!bfc_load_acquire(&given_up))
+        return;
+    const char *what = bfc_submissions_hidden_by();
+    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
+    snprintf(gate->why, sizeof gate->why, "%s", what);
+    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
+    if (bfc_log_shows(BFC_LOG_INFO) && !bfc_exchange_relaxed(&logged, true))
+        bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
+}
+
 /* The bar is there when this returns, also to the second of two threads that come at once. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
@@ -209,17 +230,14 @@ void bfc_only_stream_hide(const char *what) {
     bfc_only_stream_bar();
     if (!is_first)
         return;
-    struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
-    snprintf(gate->why, sizeof gate->why, "%s", what);
-    bfc_store_release(&gate->state, BFC_GATE_GIVEN_UP);
-    bfc_log(BFC_LOG_INFO, "BFC_GATE is off from now on, because work may be submitted unseen: %s",
-            what);
+    bfc_store_release(&given_up, true);
+    bfc_only_stream_tell_hidden();
 }
 
 /* While the word changes, the stream may be the one that is being left: then the end of the change
  * is waited for, so that no new stream of this handle passes for it. */
 void bfc_only_stream_destroyed(CUstream stream) {
-    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
+    CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
         bfc_only_stream_leave();
 }
@@ -236,14 +254,15 @@ void bfc_only_stream_release(void) {
 /* ---- frees ---- */
 
 /* Where no stream was used yet, no work uses the block, whatever comes next. */
-bool bfc_only_stream_orders(void) {
+uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
-        return false;
-    if (bfc_load_seq_cst(&bfc_only_stream) == BFC_STREAM_NONE_YET)
+        return 0;
+    if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
         return has_succeeded();
-    bfc_fetch_add_seq_cst(&freed, 1);
-    CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
+    uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
+    CUstream only = bfc_load_seq_cst(&bfc_only.stream);
+    bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
+    return ordered ? number : 0;
 }
 
 /* ---- trials ---- */
@@ -257,16 +276,16 @@ static bool begin_trial(uint64_t *sum) {
     bfc_store_seq_cst(&trial, trial + 1);
     proof.arena = 0;
     bfc_store_relaxed(&partner, NULL);
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
-    if (bfc_submissions_count(sum))
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_NONE_YET);
+    if (bfc_submissions_barrier() && bfc_submissions_count(sum))
         return true;
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
     return false;
 }
 
 /* Is it time for a trial, now that so many more frees have passed? */
-static bool is_due(int frees) {
-    return bfc_fetch_sub_relaxed(&frees_to_trial, frees) <= frees;
+static bool is_due(int passed) {
+    return bfc_fetch_sub_relaxed(&frees.to_trial, passed) <= passed;
 }
 
 uint64_t bfc_only_stream_try(void) {
@@ -274,7 +293,7 @@ uint64_t bfc_only_stream_try(void) {
     if (!is_due(1))
         return 0;
     pthread_mutex_lock(&lock);
-    bfc_store_relaxed(&frees_to_trial, pause_of_trials);
+    bfc_store_relaxed(&frees.to_trial, pause_of_trials);
     if (begin_trial(&sum))
         begun = trial;
     pthread_mutex_unlock(&lock);
@@ -314,7 +333,7 @@ struct bfc_moment bfc_only_stream_moment(void) {
     pthread_mutex_lock(&lock);
     moment.trial = trial;
     pthread_mutex_unlock(&lock);
-    moment.freed = bfc_load_seq_cst(&freed);
+    moment.freed = bfc_load_seq_cst(&frees.freed);
     moment.is_known = bfc_submissions_count(&moment.submissions);
     return moment;
 }
@@ -328,7 +347,7 @@ static void restart_trial(const struct bfc_moment *moment) {
     if (sum == moment->submissions)
         note_success();
     else
-        bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+        bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
 }
 
 void bfc_only_stream_waited(const struct bfc_moment *moment) {
@@ -344,10 +363,10 @@ void bfc_only_stream_waited(const struct bfc_moment *moment) {
 }
 
 uint64_t bfc_only_stream_freed(void) {
-    return bfc_load_seq_cst(&freed);
+    return bfc_load_seq_cst(&frees.freed);
 }
 
-void bfc_only_stream_waited_for(CUstream stream, uint64_t frees) {
-    if (bfc_load_seq_cst(&bfc_only_stream) == stream && !bfc_load_acquire(&partner))
-        note_ordered(frees);
+void bfc_only_stream_waited_for(CUstream stream, uint64_t freed) {
+    if (bfc_load_seq_cst(&bfc_only.stream) == stream && !bfc_load_acquire(&partner))
+        note_ordered(freed);
 }

@@ -24,13 +24,14 @@ void bfc_only_stream_meet(CUstream stream);
 
 /* May there be one stream at present? A cheap first look. */
 static inline bool bfc_only_stream_may_be(void) {
-    CUstream only = bfc_load_relaxed(&bfc_only_stream);
+    CUstream only = bfc_load_relaxed(&bfc_only.stream);
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
 /* Whether a block of a context without peers, company or exports, which the caller frees right
- * after this call, is ready at once. */
-bool bfc_only_stream_orders(void);
+ * after this call, is ready at once. 0: no; else which free this is of those that are ordered by a
+ * stream, or 1. */
+uint64_t bfc_only_stream_orders(void);
 
 /* Ends the state of one stream, until a trial; or, with bar, until as many calls of unbar. */
 void bfc_only_stream_leave(void);
@@ -40,6 +41,9 @@ void bfc_only_stream_unbar(void);
 /* From now on some submissions may be unseen, because of `what`: no stream is the only one any
  * more, which the log tells. */
 void bfc_only_stream_hide(const char *what);
+
+/* Tells the log and bfcstat of that, if it was so before there were settings or a segment. */
+void bfc_only_stream_tell_hidden(void);
 
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);

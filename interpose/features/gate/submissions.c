@@ -1,12 +1,17 @@
 /* Counts the submissions of all threads. */
 #include "interpose/features/gate/submissions.h"
 
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "interpose/config/process.h"
 #include "interpose/host/thread_exit.h"
+#include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four variables below */
@@ -25,7 +30,9 @@ static void end_thread(void *unused) {
         link = &(*link)->next;
     if (*link) {
         *link = bfc_submitter.next;
-        count_of_ended += (bfc_submitter.count + 1) & ~(uint64_t)1;
+        /* A thread that was cancelled inside a submission counts as one that has left it. */
+        count_of_ended +=
+            (bfc_submitter.count + BFC_SUBMISSION - 1) & ~(uint64_t)(BFC_SUBMISSION - 1);
     }
     pthread_mutex_unlock(&lock);
     bfc_submitter = (struct bfc_submitter){0};
@@ -34,18 +41,28 @@ static void end_thread(void *unused) {
 /* If the host has no memory to note the thread's end, its submissions cannot be counted. */
 uint64_t bfc_submitter_begin(void) {
     if (bfc_process_is_forked())
-        return 2;
+        return BFC_SUBMISSION;
     bfc_at_thread_exit(&bfc_submitter.leaves_at_exit, end_thread);
     if (!bfc_submitter.leaves_at_exit) {
-        bfc_submissions_hide("no memory to note a thread's end");
-        return 2;
+        bfc_counter->hide("no memory to note a thread's end");
+        return BFC_SUBMISSION;
     }
     pthread_mutex_lock(&lock);
-    bfc_submitter.count = 2;
+    bfc_submitter.count = BFC_SUBMISSION;
     bfc_submitter.next = submitters;
     submitters = &bfc_submitter;
     pthread_mutex_unlock(&lock);
-    return 2;
+    return BFC_SUBMISSION;
+}
+
+/* The kernel must be asked once whether the process may ask for such barriers. */
+bool bfc_submissions_barrier(void) {
+    int error = errno;
+    bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0 ||
+                (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0 &&
+                 syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0);
+    errno = error;
+    return done;
 }
 
 bool bfc_submissions_count(uint64_t *sum) {
@@ -55,12 +72,32 @@ bool bfc_submissions_count(uint64_t *sum) {
     pthread_mutex_lock(&lock);
     *sum = count_of_ended;
     for (const struct bfc_submitter *thread = submitters; thread; thread = thread->next) {
-        uint64_t count = bfc_load_seq_cst(&thread->count);
-        known = known && !(count & 1);
+        uint64_t count = bfc_load_acquire(&thread->count);
+        known = known && count % BFC_SUBMISSION == 0;
         *sum += count;
     }
     pthread_mutex_unlock(&lock);
     return known;
+}
+
+/* A table of the streams' handles, hashed. A handle stays for good: one that comes to mean another
+ * stream is not counted again. */
+enum { STREAMS_BITS = 10 };
+static CUstream streams[1 << STREAMS_BITS]; /* atomic */
+
+void bfc_submissions_note_stream(CUstream stream) {
+    bfc_submitter.last = stream;
+    if (stream == (CUstream)BFC_STREAMS_UNKNOWN)
+        return;
+    uint64_t hash = (uintptr_t)stream * UINT64_C(0x9e3779b97f4a7c15) >> (64 - STREAMS_BITS);
+    for (uint64_t probe = 0; probe < 1 << STREAMS_BITS; probe++) {
+        CUstream *place = &streams[(hash + probe) % (1 << STREAMS_BITS)];
+        CUstream there = bfc_load_relaxed(place);
+        if (!there && bfc_compare_exchange_relaxed(place, &there, stream))
+            bfc_fetch_add_relaxed(&bfc_segment_counters()->gate.seen, 1);
+        if (!there || there == stream)
+            break;
+    }
 }
 
 bool bfc_submissions_hide(const char *what) {

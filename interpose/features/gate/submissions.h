@@ -2,11 +2,12 @@
 #ifndef BFC_INTERPOSE_SUBMISSIONS_H
 #define BFC_INTERPOSE_SUBMISSIONS_H
 
+#include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Adds the calling thread to those whose submissions are counted; returns its count, which is even.
- * A forked child counts nothing. */
+/* Adds the calling thread to those whose submissions are counted; returns its count. A forked child
+ * counts nothing. */
 uint64_t bfc_submitter_begin(void);
 
 /*
@@ -15,6 +16,16 @@ uint64_t bfc_submitter_begin(void);
  * calls had ended its submission then.
  */
 bool bfc_submissions_count(uint64_t *sum);
+
+/*
+ * Has the kernel run a memory barrier in every thread of the process. What the caller wrote before,
+ * a thread reads as it begins a submission, unless bfc_submissions_count finds that submission from
+ * now on. False: the kernel cannot (Linux before 4.14, or a sandbox).
+ */
+bool bfc_submissions_barrier(void);
+
+/* Notes, for bfcstat, that the calling thread submits work to the stream. */
+void bfc_submissions_note_stream(CUstream stream);
 
 /* From now on some submissions may be unseen, because of `what`: nothing is known of them any more.
  * False: that was so before. */

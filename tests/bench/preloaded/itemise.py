@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""What a preloaded pair of allocation and free costs, over a driver that costs nothing.
+"""What a preloaded pair of allocation and free costs, and a launch, over a driver that costs nothing.
 
-usage: itemise.py LIBRARY PAIR [--json] [--no-counts]
+usage: itemise.py LIBRARY PAIR LAUNCH [--json] [--no-counts]
 
 Times by PAIR (pair.c): the whole preloaded pair, the pool's own pair in the same mode of free and
 on the same blocks, and the difference. Instructions by callgrind, where it is installed: each
-layer's, from the difference of two runs of different length. Nothing is asserted.
+layer's, from the difference of two runs of different length. Of a launch (launch.c): natively, and
+preloaded without the gate and with it, in turns. Nothing is asserted.
 """
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -109,6 +111,45 @@ def measure(library, pair, counts):
     return result
 
 
+# Ways to launch, by BFC_GATE (None: natively); what a driver's own launch takes, in steps of
+# launch.c, each of about a cycle.
+GATES = {"native": None, "gate off": "off", "gate on": "on"}
+LAUNCH_STEPS = {"of no time": 0, "of 5,000 cycles": 5000}
+LAUNCHES, TURNS, SLICES = 2000, 7, 200
+
+
+def launch_environment(library, gate):
+    return dict(environment(library, "ordered"), BFC_GATE=gate) if gate else dict(os.environ)
+
+
+def count_launch(library, launch, gate):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "callgrind")
+        totals = []
+        for slices in ("1", "2"):
+            subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, launch, "1", slices],
+                           env=launch_environment(library, gate), stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=True)
+            totals.append(sum(read_counts(out).values()))
+    return (totals[1] - totals[0]) / LAUNCHES
+
+
+def measure_launches(library, launch, counts):
+    """Of two threads: the median rate of each way, the ways taking turns."""
+    result = {}
+    for name, steps in LAUNCH_STEPS.items():
+        rates = {way: [] for way in GATES}
+        for _ in range(TURNS):
+            for way, gate in GATES.items():
+                run = subprocess.run([launch, "2", str(SLICES), str(steps)], env=launch_environment(library, gate),
+                                     stdout=subprocess.PIPE, check=True)
+                rates[way].append(json.loads(run.stdout)["launches_per_second"])
+        result[name] = {way: statistics.median(of) for way, of in rates.items()}
+    if counts:
+        result["instructions"] = {way: count_launch(library, launch, gate) for way, gate in GATES.items()}
+    return result
+
+
 def row(name, figures, form="{:.1f}"):
     cells = ["-" if figure is None else form.format(figure) for figure in figures]
     print(f"{name:32}" + "".join(f"{cell:>10}" for cell in cells))
@@ -131,17 +172,29 @@ def show(result, counts):
     row("in all", [sum(result[m]["instructions"].values()) for m in MODES])
 
 
+def show_launches(result):
+    print(f"\n{'a launch':32}" + "".join(f"{way:>10}" for way in GATES))
+    for name in LAUNCH_STEPS:
+        row(f"ns, two threads, {name}", [2e9 / rate for rate in result[name].values()])
+        row("rate, by the native one", [rate / result[name]["native"] for rate in result[name].values()], "{:.3f}")
+    if "instructions" in result:
+        row("instructions", result["instructions"].values())
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     flags = [a for a in sys.argv[1:] if a.startswith("--")]
-    if len(arguments) != 2 or set(flags) - {"--json", "--no-counts"}:
-        sys.exit("usage: itemise.py LIBRARY PAIR [--json] [--no-counts]")
+    if len(arguments) != 3 or set(flags) - {"--json", "--no-counts"}:
+        sys.exit("usage: itemise.py LIBRARY PAIR LAUNCH [--json] [--no-counts]")
     counts = "--no-counts" not in flags and shutil.which("valgrind") is not None
-    result = measure(*arguments, counts)
+    library, pair, launch = arguments
+    result = measure(library, pair, counts)
+    result["launch"] = measure_launches(library, launch, counts)
     if "--json" in flags:
         print(json.dumps(result))
     else:
         show(result, counts)
+        show_launches(result["launch"])
 
 
 main()

@@ -140,6 +140,13 @@ static void second(void) {
     tell("one again", settles(one));
 }
 
+/* The third stream appears when there are several. */
+static void three(void) {
+    CUstream streams[] = {new_stream(), new_stream(), new_stream()};
+    for (int i = 0; i < ROUNDS; i++)
+        use(streams[i < ROUNDS / 2 ? i % 2 : i % 3], 1);
+}
+
 /* Many frees without work in between, in one of two streams. */
 static void burst(void) {
     void *blocks[ROUNDS];
@@ -319,6 +326,7 @@ int main(int count, char **names) {
                   {"blocking", blocking},
                   {"per_thread", per_thread},
                   {"second", second},
+                  {"three", three},
                   {"burst", burst},
                   {"waited", waited},
                   {"captured", captured},

@@ -79,7 +79,7 @@ class WhatIsUnseen(unittest.TestCase):
     def test_a_check_finds_work_that_no_hook_saw(self):
         for mode in "lazy", "ordered":
             with self.subTest(mode=mode):
-                with self.assertRaisesRegex(AssertionError, "BFC_GATE is off .*a check found work in another stream"):
+                with self.assertRaisesRegex(AssertionError, "BFC_GATE is off, .*a check found work in another stream"):
                     run(mode, "unseen", BFC_LOG="info")
 
     def test_a_check_finds_nothing_else(self):
@@ -91,7 +91,7 @@ class WhatIsUnseen(unittest.TestCase):
     def test_a_call_that_is_newer(self):
         counts, _ = run("lazy", "unknown", SIM_DRIVER_VERSION="99000")
         self.assertGreaterEqual(counts["unknown"]["records"], ROUNDS)
-        with self.assertRaisesRegex(AssertionError, "BFC_GATE is off .*cuStreamBeginUnheardOfCapture"):
+        with self.assertRaisesRegex(AssertionError, "BFC_GATE is off, .*cuStreamBeginUnheardOfCapture"):
             run("lazy", "unknown", BFC_LOG="info", SIM_DRIVER_VERSION="99000")
 
 
@@ -114,10 +114,11 @@ class Reported(unittest.TestCase):
 
     def test_one_stream(self):
         gate, pool, page = self.look("lazy", "pairs")
-        self.assertEqual((gate["state"], gate["streams"], gate["why"], pool["fences"], pool["device_waits"]),
-                         ("on", "one", "", 0, 0))
+        self.assertEqual((gate["state"], gate["streams"], gate["seen"], gate["why"], pool["fences"], pool["device_waits"]),
+                         ("on", "one", 1, "", 0, 0))
         self.assertGreaterEqual(gate["checks"], 1)
         self.assertIn("one stream: frees need no fence", page)
+        self.assertRegex(page, "1 stream seen, several 0 times so far; [0-9]+ checks? of itself")
 
     def test_several(self):
         gate, pool, page = self.look("ordered", "per_thread")
@@ -127,6 +128,11 @@ class Reported(unittest.TestCase):
         self.assertGreater(pool["device_waits"], 0)
         self.assertIn("several streams: frees need fences", page)
         self.assertRegex(page, " fences +[0-9,]+   [0-9.e+]+ a second, recorded for frees")
+
+    def test_each_stream_is_counted_once(self):
+        gate, _, page = self.look("lazy", "three")
+        self.assertEqual((gate["streams"], gate["seen"]), ("several", 3))
+        self.assertIn("3 streams seen, several ", page)
 
     def test_why_it_is_off(self):
         gate, _, page = self.look("lazy", "unknown", SIM_DRIVER_VERSION="99000")

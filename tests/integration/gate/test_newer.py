@@ -29,8 +29,9 @@ class Newer(unittest.TestCase):
                 self.assertIn(OFF, messages)
 
     def test_from_the_start(self):
-        records, _ = run(EARLY, "lazy", PLUGIN)
+        records, messages = run(EARLY, "lazy", PLUGIN)
         self.assertEqual(records, {"before": ROUNDS, "after": ROUNDS})
+        self.assertEqual(messages.count(OFF), 1)
 
     def test_a_plug_in_without_one(self):
         records, messages = run(LATE, "lazy", "libm.so.6")

@@ -483,7 +483,7 @@ static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
         [BFC_STREAMS_SEVERAL] = "several streams: frees need fences",
     };
     const struct bfc_segment_gate *gate = &header->gate;
-    char why[2 * sizeof gate->why], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    char why[2 * sizeof gate->why], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     fprintf(stream, "\n%-*s  ", LABEL_WIDTH, "gate");
     if (gate->state == BFC_GATE_NOT_USED) {
         fputs("not used (BFC_GATE)\n", stream);
@@ -496,7 +496,8 @@ static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
         fprintf(stream, "%s\n",
                 gate->streams <= BFC_STREAMS_SEVERAL ? streams[gate->streams] : "unknown");
     print_label(stream, "");
-    fprintf(stream, "several streams %s time%s so far; %s check%s of itself\n",
+    fprintf(stream, "%s stream%s seen, several %s time%s so far; %s check%s of itself\n",
+            text_count(gate->seen, c, sizeof c), plural_ending(gate->seen),
             text_count(gate->left, a, sizeof a), plural_ending(gate->left),
             text_count(gate->checks, b, sizeof b), plural_ending(gate->checks));
 }

@@ -233,6 +233,7 @@ static void put_gate(struct json_writer *json, const struct bfc_segment_gate *ga
         json_string(json, "streams", streams[gate->streams]);
     else
         json_null(json, "streams");
+    json_unsigned(json, "seen", gate->seen);
     json_unsigned(json, "left", gate->left);
     json_unsigned(json, "checks", gate->checks);
     json_string(json, "why", gate->why);

@@ -438,6 +438,10 @@ static uint64_t is_one_stream(const struct bfc_segment_header *header) {
     return is_gate_on(header) && header->gate.streams < BFC_STREAMS_SEVERAL;
 }
 
+static uint64_t gate_seen(const struct bfc_segment_header *header) {
+    return header->gate.seen;
+}
+
 static uint64_t gate_left(const struct bfc_segment_header *header) {
     return header->gate.left;
 }
@@ -455,6 +459,7 @@ static void put_jobs(const struct metrics *metrics) {
         {"given_bytes_total", "counter", "Memory given back on request of others.", given_by},
         {"gate_on", "gauge", "Whether the calls that submit work are counted.", is_gate_on},
         {"gate_one_stream", "gauge", "Whether frees need no fence.", is_one_stream},
+        {"gate_streams_total", "counter", "Streams that had work.", gate_seen},
         {"gate_left_total", "counter", "Times that it was no longer one stream.", gate_left},
         {"gate_checks_total", "counter", "Checks that no work is unseen.", gate_checks},
     };
