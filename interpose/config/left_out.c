@@ -21,6 +21,8 @@ static const struct need needs[] = {
     {"BFC_TRIM_IDLE", "watch", "none", NULL}, {"BFC_STACKS", "who", "off", NULL},
     {"BFC_TAGS", "who", "off", NULL},         {"BFC_LEAK_EXIT", "who", "0", NULL},
     {"BFC_SUMMARY", "who", "1", "leaks"},     {"BFC_SUMMARY", "watch", "0", NULL},
+    {"BFC_SLEEP_IDLE", "sleep", "none", NULL}, {"BFC_SLEEP_QUANTUM", "sleep", "none", NULL},
+    {"BFC_SLEEP_TO", "sleep", "memory", NULL},
 };
 
 static bool has_feature(const char *name) {

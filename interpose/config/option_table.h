@@ -55,6 +55,8 @@ struct bfc_options {
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r is in force */
     double wait;          /* seconds */
+    double sleep_idle, sleep_quantum; /* seconds; below 0: none */
+    char sleep_to[256];               /* a folder, or memory */
     double trim_idle;     /* seconds; below 0: idle regions are kept */
     int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
     int runtime;          /* enum bfc_runtime_mode */

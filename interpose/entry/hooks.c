@@ -136,11 +136,11 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 }
 
 /* The beginning of a submission, if the call's place is a stream. */
-static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
+static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
     if (place.kind != BFC_PLACE_STREAM)
-        return 0;
+        return bfc_stay_awake(counted);
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
-    return bfc_submission_begin(stream, place.per_thread);
+    return bfc_submission_begin(stream, place.per_thread, counted);
 }
 
 /* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
@@ -201,15 +201,32 @@ BFC_POOLED_CALLS(POOLED)
     }
 BFC_ANSWERED_CALLS(ANSWERED)
 
+#define ASKED(name, parameters, answer)                                                            \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_stay_awake(&counted);                                                \
+        if (result == CUDA_SUCCESS)                                                                \
+            result = answer;                                                                       \
+        bfc_submission_end(counted);                                                               \
+        return result;                                                                             \
+    }
+BFC_ASKED_CALLS(ASKED)
+
 /* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        BFC_TELL_COUNTER(bar());                                                                   \
-        bfc_capture_begin();                                                                       \
-        CUresult result = driver->name arguments;                                                  \
-        bfc_capture_began(stream, per_thread, mode, result);                                       \
-        BFC_TELL_COUNTER(unbar());                                                                 \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_stay_awake(&counted);                                                \
+        if (result == CUDA_SUCCESS) {                                                              \
+            BFC_TELL_COUNTER(bar());                                                               \
+            bfc_capture_begin();                                                                   \
+            result = driver->name arguments;                                                       \
+            bfc_capture_began(stream, per_thread, mode, result);                                   \
+            BFC_TELL_COUNTER(unbar());                                                             \
+        }                                                                                          \
+        bfc_submission_end(counted);                                                               \
         return result;                                                                             \
     }
 BFC_CAPTURE_CALLS(CAPTURE)
@@ -221,8 +238,10 @@ BFC_CAPTURE_CALLS(CAPTURE)
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result;                                                                           \
         do {                                                                                       \
-            uint64_t counted = begin_in_place(place);                                              \
-            result = call;                                                                         \
+            uint64_t counted;                                                                      \
+            result = begin_in_place(place, &counted);                                              \
+            if (LIKELY(result == CUDA_SUCCESS))                                                    \
+                result = call;                                                                     \
             bfc_submission_end(counted);                                                           \
         } while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place));     \
         if (result == CUDA_SUCCESS)                                                                \
@@ -263,8 +282,10 @@ BFC_INCIDENTAL_CALLS(INCIDENTAL)
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        uint64_t counted = bfc_submission_begin(NULL, per_thread);                                 \
-        CUresult result = driver->name arguments;                                                  \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_submission_begin(NULL, per_thread, &counted);                        \
+        if (LIKELY(result == CUDA_SUCCESS))                                                        \
+            result = driver->name arguments;                                                       \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
         if (result == CUDA_SUCCESS && bfc_sync_memops_is_used())                                   \
@@ -285,8 +306,10 @@ BFC_FAILURE_CALLS(NOTED)
 #define SUBMITTED(name, parameters, arguments, stream, per_thread)                                 \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        uint64_t counted = bfc_submission_begin((CUstream)(stream), per_thread);                   \
-        CUresult result = driver->name arguments;                                                  \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_submission_begin((CUstream)(stream), per_thread, &counted);          \
+        if (LIKELY(result == CUDA_SUCCESS))                                                        \
+            result = driver->name arguments;                                                       \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \

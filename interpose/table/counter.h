@@ -35,8 +35,10 @@ struct bfc_program_wait {
 struct bfc_counter {
     /* The thread's first submission; returns its count, which is even. */
     uint64_t (*begin_thread)(void);
-    /* A submission to this stream is about to be made, and it is not the only stream. */
-    void (*meet_stream)(CUstream stream);
+    /* A submission to this stream is about to be made, and it is not the only stream; or, with
+     * BFC_STREAMS_MANY, any other use of memory while the word is BFC_STREAM_CHANGING. Returns the
+     * error with which that must be refused, since its memory is asleep and cannot be woken. */
+    CUresult (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
     /* From now on there may be several streams, or others who use the memory; after a call of bar,
@@ -99,30 +101,46 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
 
 /*
  * Enclose a call that submits work to `stream`; `per_thread`: stream 0 is the thread's own default
- * stream. bfc_submission_begin returns what bfc_submission_end takes. If the process's only stream
- * is another one, the work of that one is ordered before this call first.
+ * stream. bfc_submission_begin sets what bfc_submission_end takes; on an error the call must not be
+ * made. If the process's only stream is another one, the work of that one is ordered before this
+ * call first; if memory is asleep, it is woken.
  *
  * The count rises before the stream is compared, and whoever changes the only stream reads the
  * counts afterwards: of the two, one sees the other.
  */
-static ALWAYS_INLINE uint64_t bfc_submission_begin(CUstream stream, bool per_thread) {
+static ALWAYS_INLINE CUresult bfc_submission_begin(CUstream stream, bool per_thread,
+                                                   uint64_t *after) {
+    *after = 0;
     if (LIKELY(!bfc_counter))
-        return 0;
+        return CUDA_SUCCESS;
     uint64_t before = bfc_submitter.count;
     if (UNLIKELY(!before))
         before = bfc_counter->begin_thread();
-    uint64_t after = before + 2;
-    bfc_exchange_seq_cst(&bfc_submitter.count, after | 1);
+    *after = before + 2;
+    bfc_exchange_seq_cst(&bfc_submitter.count, *after | 1);
     CUstream named = bfc_stream_of_handle(stream, per_thread);
     CUstream only = bfc_load_seq_cst(&bfc_only_stream);
     if (UNLIKELY(only != named && only != BFC_STREAMS_MANY))
-        bfc_counter->meet_stream(named);
-    return after;
+        return bfc_counter->meet_stream(named);
+    return CUDA_SUCCESS;
 }
 
 static ALWAYS_INLINE void bfc_submission_end(uint64_t after) {
     if (UNLIKELY(after))
         bfc_store_release(&bfc_submitter.count, after);
+}
+
+/* As bfc_submission_begin, for a call that submits nothing, but for which memory must be awake;
+ * bfc_submission_end follows. */
+static inline CUresult bfc_stay_awake(uint64_t *after) {
+    *after = 0;
+    if (LIKELY(!bfc_counter))
+        return CUDA_SUCCESS;
+    *after = bfc_submitter.count ? bfc_submitter.count : bfc_counter->begin_thread();
+    bfc_exchange_seq_cst(&bfc_submitter.count, *after | 1);
+    return bfc_load_seq_cst(&bfc_only_stream) == BFC_STREAM_CHANGING
+               ? bfc_counter->meet_stream(BFC_STREAMS_MANY)
+               : CUDA_SUCCESS;
 }
 
 #endif

@@ -19,6 +19,7 @@ struct page {
     uint32_t look;    /* the number of the last call that found it ready, from 1 on */
     uint32_t pins;    /* number of pins on the page */
     bool lost;        /* still mapped, since unmapping failed, but unused: its addresses are bare */
+    bool asleep;      /* the memory is gone and the handle void; the caller has the contents */
 };
 
 struct page_array {

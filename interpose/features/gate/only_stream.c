@@ -23,6 +23,9 @@
 #include "interpose/stats/published_segment.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
+static CUstream state = BFC_STREAMS_MANY; /* what bfc_only_stream says while the gate is open */
+static CUresult (*waker)(void); /* atomic; NULL: the gate is open. Else bfc_only_stream says
+                                   CHANGING, so that every submission comes to this file */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
 static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
 static uint64_t freed;   /* atomic: frees whose block was ready at once */
@@ -41,8 +44,18 @@ static struct {
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
 static int pause_of_trials = FIRST_PAUSE, frees_to_trial = FIRST_PAUSE; /* the second: atomic */
 
+static CUstream read_word(void) {
+    return state;
+}
+
+static void write_word(CUstream word) {
+    state = word;
+    if (!waker)
+        bfc_store_seq_cst(&bfc_only_stream, word);
+}
+
 void bfc_only_stream_begin_process(void) {
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    write_word(BFC_STREAM_NONE_YET);
     bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
@@ -94,10 +107,6 @@ static void order_all(void) {
 
 /* ---- changes of the word, under the lock ---- */
 
-static CUstream read_word(void) {
-    return bfc_load_relaxed(&bfc_only_stream);
-}
-
 static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
 }
@@ -120,9 +129,9 @@ static void set_many(void) {
     if (only == BFC_STREAMS_MANY)
         return;
     bfc_store_seq_cst(&leaving, only);
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_CHANGING);
+    write_word(BFC_STREAM_CHANGING);
     order_all();
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    write_word(BFC_STREAMS_MANY);
     if (pause_of_trials < LONGEST_PAUSE)
         pause_of_trials *= 2;
     bfc_store_relaxed(&frees_to_trial, pause_of_trials);
@@ -145,7 +154,7 @@ static bool become_partners(CUstream only, CUstream stream) {
         (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) || !is_blocking(other))
         return false;
     bfc_store_release(&partner, other);
-    bfc_store_seq_cst(&bfc_only_stream, CU_STREAM_LEGACY);
+    write_word(CU_STREAM_LEGACY);
     return true;
 }
 
@@ -161,21 +170,55 @@ static void meet_stream(CUstream stream) {
     if (!can_be_alone(stream))
         set_many();
     else if (only == BFC_STREAM_NONE_YET)
-        bfc_store_seq_cst(&bfc_only_stream, stream);
+        write_word(stream);
     else if (!become_partners(only, stream))
         set_many();
     publish_streams();
 }
 
-/* The stream that is being left may go on meanwhile: the change orders others behind it. */
-void bfc_only_stream_meet(CUstream stream) {
+/* Meets the stream while the gate is open. False: it is closed, or was closed meanwhile. */
+static bool meet_if_open(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only_stream);
-    if ((only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
-        (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)) ||
-        bfc_process_is_forked())
-        return;
+    if (bfc_load_seq_cst(&waker))
+        return false;
+    /* The stream that is being left may go on meanwhile: the change orders others behind it. */
+    if (stream == BFC_STREAMS_MANY ||
+        (only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
+        (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)))
+        return true;
     pthread_mutex_lock(&lock);
-    meet_stream(stream);
+    bool open = !waker;
+    if (open)
+        meet_stream(stream);
+    pthread_mutex_unlock(&lock);
+    return open;
+}
+
+/* Who closes the gate waits until no thread is inside a submission; so this thread is not while it
+ * waits for the gate to open. */
+CUresult bfc_only_stream_meet(CUstream stream) {
+    CUresult result = CUDA_SUCCESS;
+    while (!bfc_process_is_forked() && result == CUDA_SUCCESS && !meet_if_open(stream)) {
+        CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
+        bfc_store_seq_cst(&bfc_submitter.count, bfc_submitter.count & ~(uint64_t)1);
+        if (wake)
+            result = wake();
+        bfc_exchange_seq_cst(&bfc_submitter.count, bfc_submitter.count | 1);
+    }
+    return result;
+}
+
+void bfc_only_stream_close(CUresult (*wake)(void)) {
+    pthread_mutex_lock(&lock);
+    bfc_store_seq_cst(&waker, wake);
+    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_CHANGING);
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_only_stream_open(void) {
+    pthread_mutex_lock(&lock);
+    bfc_store_seq_cst(&waker, NULL);
+    write_word(state);
     pthread_mutex_unlock(&lock);
 }
 
@@ -207,6 +250,9 @@ void bfc_only_stream_hide(const char *what) {
         return;
     bool is_first = bfc_submissions_hide(what);
     bfc_only_stream_bar();
+    CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
+    if (wake)
+        wake();
     if (!is_first)
         return;
     struct bfc_segment_gate *gate = &bfc_segment_counters()->gate;
@@ -257,10 +303,10 @@ static bool begin_trial(uint64_t *sum) {
     bfc_store_seq_cst(&trial, trial + 1);
     proof.arena = 0;
     bfc_store_relaxed(&partner, NULL);
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAM_NONE_YET);
+    write_word(BFC_STREAM_NONE_YET);
     if (bfc_submissions_count(sum))
         return true;
-    bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+    write_word(BFC_STREAMS_MANY);
     return false;
 }
 
@@ -328,7 +374,7 @@ static void restart_trial(const struct bfc_moment *moment) {
     if (sum == moment->submissions)
         note_success();
     else
-        bfc_store_seq_cst(&bfc_only_stream, BFC_STREAMS_MANY);
+        write_word(BFC_STREAMS_MANY);
 }
 
 void bfc_only_stream_waited(const struct bfc_moment *moment) {
