@@ -97,7 +97,7 @@ static enum bfc_read_result ask_sleep(const struct bfc_segment_look *look, char 
     if (served)
         bfc_request_sleep(header, asking->wake ? &sleep->wake_asked : &sleep->asked);
     while (served && !bfc_sleep_is_answered(sleep))
-        served = bfc_bounded_wait_nap(&asking->wait);
+        served = bfc_segment_has_helper(header) && bfc_bounded_wait_nap(&asking->wait);
     asking->result = served ? BFC_ASK_DONE : BFC_ASK_UNANSWERED;
     asking->answer->sleep = *sleep;
     asking->answer->asleep = 0;

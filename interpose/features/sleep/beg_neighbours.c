@@ -70,17 +70,18 @@ static bool is_asleep(const struct bfc_segment_header *header) {
     return bfc_load_acquire(&header->sleep.state) == BFC_SLEEP_ASLEEP;
 }
 
-/* Returns whether the job has fallen asleep. */
+/* Returns whether the job has fallen asleep, or has ended. */
 static bool ask_job(struct bfc_segment_header *header, const struct bfc_call *call) {
     uint64_t began = bfc_kernel_now_ns();
     bfc_request_sleep(header, &header->sleep.begged);
-    while (!bfc_sleep_is_answered(&header->sleep) && !must_end(call)) {
+    while (!bfc_sleep_is_answered(&header->sleep) && bfc_segment_has_helper(header) &&
+           !must_end(call)) {
         bool falls = bfc_load_acquire(&header->sleep.state) == BFC_SLEEP_FALLING;
         if (bfc_kernel_now_ns() - began > (falls ? FALL_NS : ANSWER_NS))
             break;
         bfc_nap(NAP_NS);
     }
-    return is_asleep(header);
+    return is_asleep(header) || !bfc_segment_has_helper(header);
 }
 
 static bool ask_all(struct neighbours *here, struct bfc_call *call) {

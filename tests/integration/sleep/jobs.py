@@ -66,6 +66,9 @@ class Job:
     def stat(self, *command):
         return subprocess.run([BFCSTAT, *command, str(self.pid)], capture_output=True, text=True, timeout=100)
 
+    def asking(self, command):
+        return subprocess.Popen([BFCSTAT, command, str(self.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     def shown(self):
         return json.loads(self.stat("--json").stdout)
 
