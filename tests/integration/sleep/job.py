@@ -156,14 +156,21 @@ def in_child(task):
 
 cuda.sim_call_count.restype = ctypes.c_ulonglong
 context = begin()
-print("ready", flush=True)
-for line in sys.stdin:
-    try:
+
+
+def do_as_told():
+    print("ready", flush=True)
+    for line in sys.stdin:
         try:
-            answer = eval(line)
-        except SyntaxError:
-            exec(line)
-            answer = None
-    except RuntimeError as error:
-        answer = str(error)
-    print(repr(answer) if isinstance(answer, (int, str, bytes, list, tuple)) else None, flush=True)
+            try:
+                answer = eval(line, globals())
+            except SyntaxError:
+                exec(line, globals())
+                answer = None
+        except RuntimeError as error:
+            answer = str(error)
+        print(repr(answer) if isinstance(answer, (int, str, bytes, list, tuple)) else None, flush=True)
+
+
+if __name__ == "__main__":
+    do_as_told()
