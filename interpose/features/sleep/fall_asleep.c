@@ -74,7 +74,11 @@ static const char *find_obstacle(void) {
         return "work may be submitted unseen (BFC_GATE is off by itself)";
     while ((arena = bfc_arena_next(arena)))
         some |= arena->has_pages;
-    return some ? NULL : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
+    const struct bfc_process *process = bfc_process_if_made();
+    bool asked = process && process->options.backing != BFC_BACKING_MALLOC;
+    return some    ? NULL
+           : asked ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
+                   : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
 }
 
 /* ---- the steps ---- */

@@ -19,6 +19,7 @@ THREADS, BLOCKS, LARGEST = 3, 6, 3 << 20
 TRIES = 200
 wrong = []
 over = threading.Event()
+go = threading.Event()  # not set: all threads pause, so that the job falls asleep
 
 
 def made(call):
@@ -92,7 +93,8 @@ class Player:
             wrong.append(block)
 
     def pause(self):
-        time.sleep(self.dice.choice((0, 0, 0.01, 0.02)))
+        time.sleep(self.dice.choice((0, 0, 0, 0.008)))
+        go.wait()
 
     def play(self):
         must(cuda.cuCtxSetCurrent(job.context))
@@ -128,9 +130,15 @@ players = [Player(number) for number in range(THREADS)]
 threads = [threading.Thread(target=run, args=(player,)) for player in players]
 for thread in threads:
     thread.start()
+dice = random.Random(SEED)
 while not over.is_set() and not wrong and sleeps()["falls"] < ROUNDS:
-    time.sleep(0.2)
+    for _ in range(10):
+        go.set()
+        time.sleep(dice.choice((0.005, 0.01, 0.02)))
+        go.clear()
+        time.sleep(dice.choice((0.005, 0.01, 0.02, 0.03)))
 over.set()
+go.set()
 for thread in threads:
     thread.join()
 if wrong or failed:

@@ -14,7 +14,7 @@ REFUSED = "+".join(("cuMemUnmap", "cuMemRelease", "cuMemCreate", "cuMemMap", "cu
                     "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"))
 SETTINGS = (
     {"BFC_FREE": "sync"}, {"BFC_FREE": "ordered"}, {"BFC_FREE": "lazy", "SIM_SEED": "7"},
-    {"BFC_FREE": "lazy", "SIM_FAIL": f"random:5:40:{REFUSED}"}, {"BFC_PLAN": "auto", "SIM_FAIL": f"random:6:80:{REFUSED}"},
+    {"BFC_FREE": "lazy", "SIM_FAIL": f"random:5:40:{REFUSED}"}, {"BFC_PLAN": "auto", "SIM_FAIL": f"random:8:80:{REFUSED}"},
     {"BFC_SLEEP_TO": "/tmp", "SIM_SEED": "9"},
 )
 
