@@ -214,7 +214,8 @@ struct bfc_segment_pages {
     uint64_t pinned; /* bytes in pages that were shown to others and so stay in place, as of
                         `looked_ns` */
     uint64_t looked_ns; /* when the map was last refreshed: CLOCK_REALTIME; 0: never */
-    uint64_t asleep; /* bytes of pages that are asleep: released, and counted as reserved by the pool */
+    uint64_t
+        asleep; /* bytes of pages that are asleep: released, and counted as reserved by the pool */
 };
 
 /* Returns the bytes of all pages that exist. */
@@ -451,15 +452,15 @@ enum bfc_sleep_state {
  * later: `state` is then the result, and `why` the reason if it is not what was asked for.
  */
 struct bfc_segment_sleep {
-    uint64_t state;     /* enum bfc_sleep_state */
-    uint64_t since_ns;  /* when the state began: CLOCK_REALTIME */
-    uint64_t active_ns; /* when the job was last seen to submit work, as far as it is watched:
-                           CLOCK_MONOTONIC; 0: never */
-    uint64_t woke_ns;   /* when it last woke: CLOCK_MONOTONIC; 0: never */
-    uint64_t falls, wakes;           /* counts */
-    uint64_t fall_ns, wake_ns;       /* nanoseconds of the last ones */
-    uint64_t refused;                /* a count: wakes that found the device full */
-    uint64_t kept;                   /* bytes of the pools that stayed on the device */
+    uint64_t state;        /* enum bfc_sleep_state */
+    uint64_t since_ns;     /* when the state began: CLOCK_REALTIME */
+    uint64_t active_ns;    /* when the job was last seen to submit work, as far as it is watched:
+                              CLOCK_MONOTONIC; 0: never */
+    uint64_t woke_ns;      /* when it last woke: CLOCK_MONOTONIC; 0: never */
+    uint64_t falls, wakes; /* counts */
+    uint64_t fall_ns, wake_ns; /* nanoseconds of the last ones */
+    uint64_t refused;          /* a count: wakes that found the device full */
+    uint64_t kept;             /* bytes of the pools that stayed on the device */
     uint32_t asked, begged, wake_asked, answered;
     char where[256]; /* where the contents are: memory, or a folder; NUL-terminated */
     char why[112];   /* why the job did not fall asleep, or what stayed; NUL-terminated */

@@ -91,8 +91,8 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
         /* What is asleep is not on the device, and what is in use sleeps for the most part. */
         uint64_t cached = bfc_pool_cached(&stats);
         job->in_use += bfc_subtract_saturating(stats.in_use, pages.asleep);
-        job->cached += bfc_subtract_saturating(
-            cached, bfc_subtract_saturating(pages.asleep, stats.in_use));
+        job->cached +=
+            bfc_subtract_saturating(cached, bfc_subtract_saturating(pages.asleep, stats.in_use));
         job->asleep += pages.asleep;
         job->regions += stats.regions;
         there = true;

@@ -13,14 +13,14 @@ struct need {
 };
 
 static const struct need needs[] = {
-    {"BFC_GATE", "gate", "off", NULL},        {"BFC_BACKING", "pages", "malloc", NULL},
-    {"BFC_SLACK", "pages", "0.03", NULL},     {"BFC_PAGE", "pages", "fit", NULL},
-    {"BFC_PLAN", "plan", "none", NULL},       {"BFC_YIELD", "pressure", "0", NULL},
-    {"BFC_WAIT", "pressure", "0", NULL},      {"BFC_RECORD", "record", "none", NULL},
-    {"BFC_IPC", "share", "off", NULL},        {"BFC_SPILL", "spill", "0", NULL},
-    {"BFC_TRIM_IDLE", "watch", "none", NULL}, {"BFC_STACKS", "who", "off", NULL},
-    {"BFC_TAGS", "who", "off", NULL},         {"BFC_LEAK_EXIT", "who", "0", NULL},
-    {"BFC_SUMMARY", "who", "1", "leaks"},     {"BFC_SUMMARY", "watch", "0", NULL},
+    {"BFC_GATE", "gate", "off", NULL},         {"BFC_BACKING", "pages", "malloc", NULL},
+    {"BFC_SLACK", "pages", "0.03", NULL},      {"BFC_PAGE", "pages", "fit", NULL},
+    {"BFC_PLAN", "plan", "none", NULL},        {"BFC_YIELD", "pressure", "0", NULL},
+    {"BFC_WAIT", "pressure", "0", NULL},       {"BFC_RECORD", "record", "none", NULL},
+    {"BFC_IPC", "share", "off", NULL},         {"BFC_SPILL", "spill", "0", NULL},
+    {"BFC_TRIM_IDLE", "watch", "none", NULL},  {"BFC_STACKS", "who", "off", NULL},
+    {"BFC_TAGS", "who", "off", NULL},          {"BFC_LEAK_EXIT", "who", "0", NULL},
+    {"BFC_SUMMARY", "who", "1", "leaks"},      {"BFC_SUMMARY", "watch", "0", NULL},
     {"BFC_SLEEP_IDLE", "sleep", "none", NULL}, {"BFC_SLEEP_QUANTUM", "sleep", "none", NULL},
     {"BFC_SLEEP_TO", "sleep", "memory", NULL},
 };

@@ -53,16 +53,16 @@ struct bfc_options {
     uint64_t bypass_above;
     struct bfc_amount gc_threshold; /* a fraction is of the limit, or of the device if less */
     bool yield;
-    unsigned last_resort; /* bit r: enum bfc_rung r is in force */
-    double wait;          /* seconds */
+    unsigned last_resort;             /* bit r: enum bfc_rung r is in force */
+    double wait;                      /* seconds */
     double sleep_idle, sleep_quantum; /* seconds; below 0: none */
     char sleep_to[256];               /* a folder, or memory */
-    double trim_idle;     /* seconds; below 0: idle regions are kept */
-    int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
-    int runtime;          /* enum bfc_runtime_mode */
-    int gate;             /* enum bfc_gate */
-    char record[256];     /* the trace's file, or empty */
-    char plan[256];       /* the plan's file, or auto, or empty */
+    double trim_idle;                 /* seconds; below 0: idle regions are kept */
+    int deepbind;                     /* 0: strip, 1: keep; resolve.c reads the variable itself */
+    int runtime;                      /* enum bfc_runtime_mode */
+    int gate;                         /* enum bfc_gate */
+    char record[256];                 /* the trace's file, or empty */
+    char plan[256];                   /* the plan's file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */

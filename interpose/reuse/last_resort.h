@@ -33,7 +33,7 @@ struct bfc_call {
     uint64_t since_ns;      /* when the pool had refused the allocation: CLOCK_MONOTONIC */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
-    bool in_pool;   /* only a block of the arena's own pool will do */
+    bool in_pool;                         /* only a block of the arena's own pool will do */
     bool (*again)(struct bfc_call *call); /* in place of the pool; NULL: the pool is asked */
     bool is_first;  /* no other job that waits for memory is served before this call */
     CUresult error; /* what the driver answered last when the pool asked it for memory, or

@@ -41,6 +41,9 @@ struct bfc_counter {
     CUresult (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
+    /* The driver has given the program a table of functions; whether a launch may overlap. */
+    void (*note_table)(const CUuuid *id);
+    bool (*may_overlap)(const CUlaunchConfig *how);
     /* From now on there may be several streams, or others who use the memory; after a call of bar,
      * until unbar was called as often as bar. */
     void (*leave)(void);

@@ -26,8 +26,8 @@ struct paging {
     uint64_t addresses;        /* bytes of reserved addresses */
     uint64_t moving;           /* bytes of pages that victims_take took; not in `reserved` */
     uint32_t lost;             /* number of pages that are mapped but unusable */
-    bool frozen; /* bfc_pool_freeze_pages; changed with growth_lock and the pool's lock */
-    uint32_t looks;            /* number of calls of bfc_pool_trim_idle */
+    bool frozen;    /* bfc_pool_freeze_pages; changed with growth_lock and the pool's lock */
+    uint32_t looks; /* number of calls of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
     uint64_t moved_to_grow;                        /* bytes that moved to serve a request */
     uint64_t step_most; /* bytes of the largest step of growth, lowered when the device refuses one

@@ -11,7 +11,8 @@
 /* Takes growth_lock; drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);
 
-/* The same, but wakes frozen pages first (pool/pages.h). False: that failed, and they are frozen. */
+/* The same, but wakes frozen pages first (pool/pages.h). False: that failed, and they are frozen.
+ */
 bool pages_lock_awake(struct bfc_pool *pool);
 
 /* Take and release growth_lock around what makes the pool grow for a request. Between the two calls

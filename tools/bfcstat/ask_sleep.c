@@ -40,8 +40,8 @@ static int run_for(const struct request *request, int directory, bool wake) {
     int status = find_target(directory, request->directory, request->target, &name);
     if (status != SHOWN)
         return status;
-    switch (bfc_segment_ask_sleep(directory, &name, wake, SLEEP_MS, &answer, reason,
-                                  sizeof reason)) {
+    switch (
+        bfc_segment_ask_sleep(directory, &name, wake, SLEEP_MS, &answer, reason, sizeof reason)) {
     case BFC_ASK_DONE:
         return wake ? show_awake(name.pid, &answer) : show_asleep(name.pid, &answer);
     case BFC_ASK_UNANSWERED:

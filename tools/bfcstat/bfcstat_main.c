@@ -190,11 +190,11 @@ static int complain_usage(const char *what) {
 }
 
 static int complain_word(const char *word) {
-    fprintf(
-        stderr,
-        "bfcstat: %s: neither a command (top, trim, sleep, wake, who, plan, record, snapshot, report, serve) "
-        "nor a process id\n",
-        word);
+    fprintf(stderr,
+            "bfcstat: %s: neither a command (top, trim, sleep, wake, who, plan, record, snapshot, "
+            "report, serve) "
+            "nor a process id\n",
+            word);
     return MISUSED;
 }
 

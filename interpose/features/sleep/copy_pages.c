@@ -99,8 +99,8 @@ static CUresult bring_in(const struct transfer *t, uint64_t done) {
         return result;
     *t->error = bfc_sleep_store_read(t->file, t->at + done, buffer, chunk_size(t, done));
     return *t->error ? CUDA_ERROR_OPERATING_SYSTEM
-                     : t->driver->cuMemcpyHtoDAsync_v2(t->start + done, buffer,
-                                                       chunk_size(t, done), stream);
+                     : t->driver->cuMemcpyHtoDAsync_v2(t->start + done, buffer, chunk_size(t, done),
+                                                       stream);
 }
 
 CUresult bfc_copy_pages_in(const struct bfc_driver *driver, const struct bfc_page_copier *copier,

@@ -22,8 +22,8 @@ void bfc_page_copier_close(const struct bfc_driver *driver, struct bfc_page_copi
 /*
  * Copy the bytes at `start` to the store's file at `at`, and back. `goes_on`, which is asked before
  * each chunk, may end the copy. Return the driver's error; CUDA_ERROR_OPERATING_SYSTEM if the file
- * cannot be written or read, with errno in `*error`; CUDA_ERROR_NOT_READY if goes_on returned false.
- * No copy is under way when they return.
+ * cannot be written or read, with errno in `*error`; CUDA_ERROR_NOT_READY if goes_on returned
+ * false. No copy is under way when they return.
  */
 CUresult bfc_copy_pages_out(const struct bfc_driver *driver, const struct bfc_page_copier *copier,
                             CUdeviceptr start, uint64_t bytes, int file, uint64_t at,

@@ -27,7 +27,7 @@
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
-static bool is_forced;    /* by the turn's holder */
+static bool is_forced; /* by the turn's holder */
 
 /* Why the fall must end. */
 static const char *find_interruption(void) {
@@ -76,9 +76,10 @@ static const char *find_obstacle(void) {
         some |= arena->has_pages;
     const struct bfc_process *process = bfc_process_if_made();
     bool asked = process && process->options.backing != BFC_BACKING_MALLOC;
-    return some    ? NULL
-           : asked ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
-                   : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
+    return some ? NULL
+           : asked
+               ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
+               : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
 }
 
 /* ---- the steps ---- */
@@ -122,8 +123,7 @@ static const char *await_context(struct bfc_arena *arena) {
         return "a context has failed";
     if (!bfc_arena_enter(arena))
         return "a context ends";
-    CUresult result =
-        bfc_reuse_record(bfc_driver(), arena, &arena->context, 1, false, &fence);
+    CUresult result = bfc_reuse_record(bfc_driver(), arena, &arena->context, 1, false, &fence);
     const char *why = result == CUDA_SUCCESS ? await_fence(arena, fence)
                                              : "the driver refused to record an event";
     bfc_arena_leave(arena);
@@ -144,8 +144,7 @@ static const char *await_contexts(void) {
 /* Others' access to an arena's memory is no matter of fences alone: their devices may write to it
  * at any time. */
 static bool may_sleep(struct bfc_arena *arena) {
-    return arena->has_pages && !bfc_reuse_has_peers(arena) &&
-           !bfc_load_acquire(&arena->ended);
+    return arena->has_pages && !bfc_reuse_has_peers(arena) && !bfc_load_acquire(&arena->ended);
 }
 
 static const char *open_arenas(uint64_t *bytes) {
@@ -213,8 +212,8 @@ static void release_arenas(uint64_t began) {
     uint64_t kept = 0, all = 0;
     for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next) {
         uint64_t bytes = bfc_sleeping_arena_release(one, goes_on);
-        bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_ASLEEP,
-                                bfc_kernel_now_ns() - began, bytes);
+        bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_ASLEEP, bfc_kernel_now_ns() - began,
+                                bytes);
         kept += one->kept;
         all += bytes;
     }

@@ -22,8 +22,8 @@
  *
  * Waking: all pages are made, or none; if the device is full the last resorts are tried, as for an
  * allocation. Then they are mapped at their old addresses, get access, and their contents; the
- * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back, and
- * the process is asleep as before: the call that needed the memory gets the error, and the next
+ * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back,
+ * and the process is asleep as before: the call that needed the memory gets the error, and the next
  * one tries again.
  *
  * What stays on the device: pinned pages (exports, registrations), memory of contexts that others

@@ -121,9 +121,9 @@ static void serve_requests(void) {
 /* ---- the thread ---- */
 
 static uint64_t period_ns(void) {
-    uint64_t ns = idle_ns == UINT64_MAX ? UINT64_MAX
-                                        : bfc_min(bfc_max(idle_ns / 4, LEAST_PERIOD_NS),
-                                                  BFC_NS_PER_SECOND);
+    uint64_t ns = idle_ns == UINT64_MAX
+                      ? UINT64_MAX
+                      : bfc_min(bfc_max(idle_ns / 4, LEAST_PERIOD_NS), BFC_NS_PER_SECOND);
     return quantum_ns == UINT64_MAX ? ns : bfc_min(ns, DUE_PERIOD_NS);
 }
 

@@ -36,8 +36,7 @@ static void leave_context(const struct visit *visit) {
 }
 
 bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping) {
-    return bfc_load_seq_cst(&sleeping->arena->closers) ||
-           bfc_load_acquire(&sleeping->arena->ended);
+    return bfc_load_seq_cst(&sleeping->arena->closers) || bfc_load_acquire(&sleeping->arena->ended);
 }
 
 static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sleeping) {
@@ -138,7 +137,8 @@ static CUresult copy_runs(struct bfc_sleeping_arena *sleeping, copy_function *co
     for (uint32_t i = 0, end; i < sleeping->count && result == CUDA_SUCCESS; i = end) {
         struct visit visit;
         uint64_t bytes = pages[i].bytes;
-        for (end = i + 1; end < sleeping->count && pages[end].start == pages[i].start + bytes; end++)
+        for (end = i + 1; end < sleeping->count && pages[end].start == pages[i].start + bytes;
+             end++)
             bytes += pages[end].bytes;
         if (!enter_context(&visit, sleeping->arena))
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;

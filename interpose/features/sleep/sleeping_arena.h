@@ -1,6 +1,6 @@
 /*
- * The pages of one arena that are, or are about to be, asleep. All functions are for the thread that
- * has the turn (sleep.h). The functions that make driver calls enter the arena's context.
+ * The pages of one arena that are, or are about to be, asleep. All functions are for the thread
+ * that has the turn (sleep.h). The functions that make driver calls enter the arena's context.
  */
 #ifndef BFC_INTERPOSE_SLEEPING_ARENA_H
 #define BFC_INTERPOSE_SLEEPING_ARENA_H
@@ -12,7 +12,7 @@
 struct bfc_sleeping_page {
     bfc_addr start;
     uint64_t bytes;
-    uint64_t at; /* the place of the contents in the store */
+    uint64_t at;   /* the place of the contents in the store */
     bfc_page page; /* 0: not made yet */
     bool mapped;   /* it is at its addresses, without its contents */
 };

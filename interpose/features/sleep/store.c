@@ -118,8 +118,8 @@ static int leave_hole(int file, uint64_t end) {
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
-    int error = is_zero(bytes, size) ? leave_hole(file, at + size)
-                                     : write_all_at(file, at, bytes, size);
+    int error =
+        is_zero(bytes, size) ? leave_hole(file, at + size) : write_all_at(file, at, bytes, size);
     bfc_quiet_end(&quiet);
     return error;
 }

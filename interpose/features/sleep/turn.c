@@ -12,7 +12,7 @@
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static unsigned wanting;      /* atomic: threads that wait for the turn */
+static unsigned wanting;           /* atomic: threads that wait for the turn */
 static enum bfc_sleep_state state; /* atomic; changed by the turn's holder */
 static __thread bool has_turn INITIAL_EXEC;
 

@@ -31,9 +31,8 @@ static bool create_again(struct bfc_call *call) {
 /* The resorts are those of an allocation of all that sleeps. */
 static CUresult find_memory(struct bfc_sleeping_arena *one) {
     CUdeviceptr unused;
-    struct bfc_call call =
-        bfc_call_of(bfc_driver(), one->arena, one->bytes, BFC_REUSE_READY, &unused,
-                    BFC_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+    struct bfc_call call = bfc_call_of(bfc_driver(), one->arena, one->bytes, BFC_REUSE_READY,
+                                       &unused, BFC_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
     call.in_pool = true;
     call.again = create_again;
     waking = one;

@@ -41,7 +41,8 @@ static const char *command_of(const struct findings *findings, const struct bfc_
     else if (header->rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", header->rank);
     snprintf(text, size, "%s%s%s%s%s%s", user, job_sleep_prefix(job),
-             waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank, job_command(job, command, sizeof command));
+             waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank,
+             job_command(job, command, sizeof command));
     return text;
 }
 
