@@ -49,6 +49,10 @@ struct bfc_counter {
     void (*leave)(void);
     void (*bar)(void);
     void (*unbar)(void);
+    /* From close to open, whatever needs memory to be awake calls `wake` first, until that returns
+     * an error or the gate is open; submissions that had begun go on. */
+    void (*close)(CUresult (*wake)(void));
+    void (*open)(void);
     /* The stream is about to be destroyed, and its handle may come to mean another. */
     void (*stream_ending)(CUstream stream);
     /* These two functions enclose the driver's call that waits for all work of a context (NULL: the

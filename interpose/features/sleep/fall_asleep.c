@@ -10,8 +10,6 @@
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
-#include "interpose/features/gate/only_stream.h"
-#include "interpose/features/gate/submissions.h"
 #include "interpose/features/sleep/store.h"
 #include "interpose/features/sleep/turn.h"
 #include "interpose/host/background.h"
@@ -19,6 +17,7 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
+#include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
 /* The longest that threads inside submissions, and work of the device, are waited for. A program
@@ -47,6 +46,10 @@ static bool goes_on(void) {
 
 /* ---- what forbids it ---- */
 
+static bool work_may_be_unseen(void) {
+    return bfc_load_acquire(&bfc_segment_counters()->gate.state) == BFC_GATE_GIVEN_UP;
+}
+
 static bool is_ours(const struct bfc_arena *arena) {
     return !bfc_arena_is_host(arena);
 }
@@ -70,10 +73,10 @@ static const char *find_obstacle(void) {
     bool some = false;
     if (!bfc_counter)
         return "submissions are not counted: set BFC_GATE=on, or BFC_SLEEP_IDLE";
-    if (bfc_submissions_hidden_by())
+    if (work_may_be_unseen())
         return "work may be submitted unseen (BFC_GATE is off by itself)";
     while ((arena = bfc_arena_next(arena)))
-        some |= arena->has_pages;
+        some |= arena->features[bfc_sleep_slot] != NULL;
     const struct bfc_process *process = bfc_process_if_made();
     bool asked = process && process->options.backing != BFC_BACKING_MALLOC;
     return some ? NULL
@@ -91,9 +94,9 @@ static uint64_t limit_ns(void) {
 /* A thread that waits for the turn is not inside. */
 static const char *await_threads(void) {
     uint64_t until = limit_ns(), sum;
-    while (!bfc_submissions_count(&sum)) {
+    while (!bfc_counter->count(&sum)) {
         const char *why = find_interruption();
-        if (why || bfc_submissions_hidden_by())
+        if (why || work_may_be_unseen())
             return why ? why : "work may be submitted unseen";
         if (bfc_kernel_now_ns() > until)
             return "a thread is inside a call for long";
@@ -144,7 +147,8 @@ static const char *await_contexts(void) {
 /* Others' access to an arena's memory is no matter of fences alone: their devices may write to it
  * at any time. */
 static bool may_sleep(struct bfc_arena *arena) {
-    return arena->has_pages && !bfc_reuse_has_peers(arena) && !bfc_load_acquire(&arena->ended);
+    return arena->features[bfc_sleep_slot] && !bfc_reuse_has_peers(arena) &&
+           !bfc_load_acquire(&arena->ended);
 }
 
 static const char *open_arenas(uint64_t *bytes) {
@@ -186,12 +190,12 @@ static const char *save_arenas(char *text, size_t size) {
 
 /* ---- the whole ---- */
 
-static const char *where(void) {
+static const char *chosen_place(void) {
     const struct bfc_process *process = bfc_process_if_made();
     return process ? process->options.sleep_to : "";
 }
 
-static const char *prepare(char *text, size_t size) {
+static const char *prepare_fall(char *text, size_t size) {
     uint64_t bytes = 0;
     const char *why = await_threads();
     why = why ? why : find_company();
@@ -199,7 +203,7 @@ static const char *prepare(char *text, size_t size) {
     why = why ? why : open_arenas(&bytes);
     if (why)
         return why;
-    bfc_sleeping.file = bfc_sleep_store_open(where(), bytes, text, size);
+    bfc_sleeping.file = bfc_sleep_store_open(chosen_place(), bytes, text, size);
     if (bfc_sleeping.file < 0)
         return text;
     why = save_arenas(text, size);
@@ -220,7 +224,7 @@ static void release_arenas(uint64_t began) {
     bfc_store_relaxed(&told->kept, kept);
     bfc_store_relaxed(&told->fall_ns, bfc_kernel_now_ns() - began);
     bfc_fetch_add_relaxed(&told->falls, 1);
-    snprintf(told->where, sizeof told->where, "%s", where()[0] ? where() : "memory");
+    snprintf(told->where, sizeof told->where, "%s", chosen_place()[0] ? chosen_place() : "memory");
     snprintf(told->why, sizeof told->why, "%s", kept ? "exported or registered" : "");
     bfc_log(BFC_LOG_INFO, "asleep: %s went back to the device, %s stay; the contents are in %s",
             BFC_BYTES(all), BFC_BYTES(kept), told->where);
@@ -242,8 +246,8 @@ static bool fall_with_turn(void) {
         return false;
     }
     bfc_sleep_enter_state(BFC_SLEEP_FALLING);
-    bfc_only_stream_close(bfc_wake_up);
-    why = prepare(text, sizeof text);
+    bfc_counter->close(bfc_wake_up);
+    why = prepare_fall(text, sizeof text);
     if (why) {
         stay_awake(why);
         bfc_sleeping_end();

@@ -39,6 +39,9 @@
 #include "interpose/arena/state.h"
 #include "layout/segment.h"
 
+/* Of an arena with pages, arena->features has the calls for them (struct bfc_page_calls). */
+extern unsigned bfc_sleep_slot;
+
 /* What the segment tells; also without a segment. */
 struct bfc_segment_sleep *bfc_sleep_told(void);
 

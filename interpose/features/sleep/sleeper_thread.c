@@ -15,7 +15,6 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
-#include "interpose/features/gate/submissions.h"
 #include "interpose/features/sleep/sleep.h"
 #include "interpose/host/background.h"
 #include "interpose/table/counter.h"
@@ -41,7 +40,7 @@ static uint64_t submissions, active_ns, retry_ns;
 
 static void look_at_submissions(void) {
     uint64_t sum = 0;
-    bool still = bfc_counter && bfc_submissions_count(&sum) && sum == submissions;
+    bool still = bfc_counter && bfc_counter->count(&sum) && sum == submissions;
     submissions = sum;
     if (!still)
         active_ns = bfc_kernel_now_ns();

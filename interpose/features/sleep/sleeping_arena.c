@@ -4,9 +4,10 @@
 #include "interpose/arena/arena.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
-#include "interpose/features/pages/paging.h"
 #include "interpose/host/scratch.h"
 #include "interpose/reuse/free_fence.h"
+
+unsigned bfc_sleep_slot;
 
 /* ---- around driver calls ---- */
 
@@ -40,7 +41,7 @@ bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping) {
 }
 
 static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sleeping) {
-    return &bfc_paging_of(sleeping->arena)->calls;
+    return sleeping->arena->features[bfc_sleep_slot];
 }
 
 /* ---- the list ---- */
@@ -230,7 +231,7 @@ static bool map_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_pa
     return page->mapped && calls->allow(sleeping->arena, page->start, page->bytes);
 }
 
-static bool always(void) {
+static bool goes_on_always(void) {
     return true;
 }
 
@@ -242,7 +243,7 @@ CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int fil
         if (!map_page(sleeping, &sleeping->pages[i]))
             result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
-        result = copy_runs(sleeping, bfc_copy_pages_in, file, always, error);
+        result = copy_runs(sleeping, bfc_copy_pages_in, file, goes_on_always, error);
     for (uint32_t i = 0; i < sleeping->count && result == CUDA_SUCCESS; i++)
         bfc_pool_set_page(arena->pool, sleeping->pages[i].start, sleeping->pages[i].page, false);
     if (result == CUDA_SUCCESS)

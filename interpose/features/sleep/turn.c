@@ -5,9 +5,9 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "interpose/features/gate/only_stream.h"
 #include "interpose/features/sleep/store.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/table/counter.h"
 
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
@@ -64,7 +64,7 @@ void bfc_sleeping_end(void) {
     }
     bfc_sleep_store_close(bfc_sleeping.file);
     bfc_sleeping.file = -1;
-    bfc_only_stream_open();
+    bfc_counter->open();
     bfc_sleep_enter_state(BFC_SLEEP_AWAKE);
 }
 

@@ -60,7 +60,7 @@ static CUresult create_pages(struct bfc_sleeping_arena *one) {
 
 /* ---- the whole ---- */
 
-static CUresult restore(struct bfc_sleeping_arena *one) {
+static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     int error = 0;
     static unsigned seen;
     CUresult result = create_pages(one);
@@ -81,7 +81,7 @@ static CUresult restore_all(uint64_t began) {
     bfc_sleeping_drop_ended();
     while (bfc_sleeping.arenas && result == CUDA_SUCCESS) {
         struct bfc_sleeping_arena *one = bfc_sleeping.arenas;
-        result = restore(one);
+        result = restore_arena(one);
         if (result != CUDA_SUCCESS)
             break;
         bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_AWAKE, bfc_kernel_now_ns() - began,
