@@ -495,9 +495,12 @@ typedef unsigned long long bfc_cuda_flags;
     BFC_POOLED_CALLS(X)                                                                            \
     BFC_ANSWERED_CALLS(X)                                                                          \
     BFC_ASKED_CALLS(X)                                                                             \
-    BFC_MAKING_CALLS(X) BFC_CAPTURE_CALLS(X) BFC_BYPASS_CALLS(X) BFC_INCIDENTAL_CALLS(X)           \
-        BFC_SYNCHRONOUS_CALLS(X) BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X)        \
-            BFC_STREAM_WAIT_CALLS(X)
+    BFC_MAKING_CALLS(X)                                                                            \
+    BFC_CAPTURE_CALLS(X)                                                                           \
+    BFC_BYPASS_CALLS(X)                                                                            \
+    BFC_INCIDENTAL_CALLS(X)                                                                        \
+    BFC_SYNCHRONOUS_CALLS(X)                                                                       \
+    BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X) BFC_STREAM_WAIT_CALLS(X)
 
 /* The macros of cuda.h turn these names into those of newer variants or, if a program is compiled
  * with a default stream for each thread, into those of the variants for that. */
