@@ -58,8 +58,12 @@ static bool settle_need(struct bfc_options *options, const struct need *need,
 unsigned bfc_left_out_settle(struct bfc_options *options,
                              void (*complain)(void *context, const char *line), void *context) {
     unsigned told = 0;
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-        if (!has_feature(needs[i].feature))
-            told += settle_need(options, &needs[i], complain, context);
+    for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
+        const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
+        if (i == sizeof needs / sizeof needs[0]) /* what sleep chooses may be left out as well */
+            bfc_options_choose_for_sleep(options);
+        if (!has_feature(need->feature))
+            told += settle_need(options, need, complain, context);
+    }
     return told;
 }

@@ -236,8 +236,7 @@ static void choose_unless_given(struct bfc_options *options, const char *name, c
         set_value(options, option, value);
 }
 
-/* Sleep needs pages and the gate, and those that take turns wait for theirs. */
-static void choose_for_sleep(struct bfc_options *options) {
+void bfc_options_choose_for_sleep(struct bfc_options *options) {
     if (options->sleep_idle < 0 && options->sleep_quantum < 0)
         return;
     choose_unless_given(options, "BFC_GATE", "on");
@@ -446,7 +445,6 @@ unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
     errors += read_variables(options, environment, false, &complaint);
     if (options->leak_exit > 0)
         options->summary = BFC_SUMMARY_LEAKS;
-    choose_for_sleep(options);
     const char *contradiction = find_contradiction(options);
     if (contradiction)
         write_complaint(&complaint, "%s", contradiction);

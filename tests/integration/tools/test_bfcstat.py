@@ -256,7 +256,7 @@ class Bfcstat(unittest.TestCase):
         self.assertRegex(self.shown(), r" waits for 3\.20 GiB for [0-9.]+ \w+, position 2: rank 3 of 4: ")
         (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
         rungs = {"pool": (7, 1, 1000000), "contexts": (6, 1, 2000000), "jobs": (5, 3, 7000000),
-                 "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
+                 "sleep": (0, 0, 0), "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
         self.assertEqual(pool["last_resorts"],
                          {rung: {"tried": tried, "saved": saved, "ns": ns} for rung, (tried, saved, ns) in rungs.items()})
         self.assertEqual(list(pool["last_resorts"]), list(rungs))
@@ -375,7 +375,8 @@ class Bfcstat(unittest.TestCase):
         for command in ("who", "plan", "record", "snapshot"):
             self.assertIn("only report writes to standard output", self.bfcstat(command, "-o", "-", "1").stderr)
         for arguments in ["statt"], ["statt", "1"]:
-            self.assertEqual(self.bfcstat(*arguments).stderr, "bfcstat: statt: neither a command (top, trim, who, plan, "
+            self.assertEqual(self.bfcstat(*arguments).stderr,
+                             "bfcstat: statt: neither a command (top, trim, sleep, wake, who, plan, "
                              "record, snapshot, report, serve) nor a process id\n")
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")
