@@ -150,6 +150,7 @@ enum bfc_rung {
     BFC_RUNG_POOL,     /* the pool of the allocation: waits for fences, gives idle regions back */
     BFC_RUNG_CONTEXTS, /* the process's other contexts on the device */
     BFC_RUNG_JOBS,     /* what other jobs cache */
+    BFC_RUNG_SLEEP,    /* other jobs that may sleep: all that they have */
     BFC_RUNG_WAIT,     /* BFC_WAIT: what other jobs use */
     BFC_RUNG_SPILL,    /* BFC_SPILL: host memory */
     BFC_RUNGS = 8,     /* the size of arrays, with room for more */
@@ -217,6 +218,8 @@ struct bfc_segment_pages {
     uint64_t pinned; /* bytes in pages that were shown to others and so stay in place, as of
                         `looked_ns` */
     uint64_t looked_ns; /* when the map was last refreshed: CLOCK_REALTIME; 0: never */
+    uint64_t
+        asleep; /* bytes of pages that are asleep: released, and counted as reserved by the pool */
 };
 
 /* Returns the bytes of all pages that exist. */
@@ -386,6 +389,9 @@ enum bfc_event_kind {
     BFC_EVENT_PLAN_LOST, /* the allocations do not follow the plan any more; bytes: of the last one,
                             rounded */
     BFC_EVENT_PAGES_LEFT, /* with BFC_BACKING=auto: the pool grows by regions from now on */
+    BFC_EVENT_SAVED_SLEEP, /* as BFC_EVENT_SAVED_JOBS */
+    BFC_EVENT_ASLEEP,      /* the pool fell asleep: nanoseconds that it took, bytes given back */
+    BFC_EVENT_AWAKE,       /* the pool woke: nanoseconds that it took, bytes taken */
     BFC_EVENT_KINDS = 64,
 };
 
@@ -441,6 +447,37 @@ struct bfc_segment_gate {
     uint64_t checks; /* a count: checks by samples that nothing is submitted unseen */
     /* why the state is BFC_GATE_GIVEN_UP; NUL-terminated, and written before that state */
     char why[96];
+};
+
+/* ---- sleep ---- */
+
+enum bfc_sleep_state {
+    BFC_SLEEP_AWAKE = 0,
+    BFC_SLEEP_FALLING = 1, /* falling asleep: what the job submits makes it stay awake */
+    BFC_SLEEP_ASLEEP = 2,
+    BFC_SLEEP_WAKING = 3,
+};
+
+/*
+ * What a job tells of its sleep. A client that wants the job to fall asleep adds 1 to `asked`, one
+ * that wants it to wake adds 1 to wake_asked; then it makes a request as for the map. A job that
+ * lacks memory adds 1 to `begged` instead of `asked`: then the settings of the job that it asks
+ * decide. The job has answered when `answered` is the sum of the three words, as they were then or
+ * later: `state` is then the result, and `why` the reason if it is not what was asked for.
+ */
+struct bfc_segment_sleep {
+    uint64_t state;        /* enum bfc_sleep_state */
+    uint64_t since_ns;     /* when the state began: CLOCK_REALTIME */
+    uint64_t active_ns;    /* when the job was last seen to submit work, as far as it is watched:
+                              CLOCK_MONOTONIC; 0: never */
+    uint64_t woke_ns;      /* when it last woke: CLOCK_MONOTONIC; 0: never */
+    uint64_t falls, wakes; /* counts */
+    uint64_t fall_ns, wake_ns; /* nanoseconds of the last ones */
+    uint64_t refused;          /* a count: wakes that found the device full */
+    uint64_t kept;             /* bytes of the pools that stayed on the device */
+    uint32_t asked, begged, wake_asked, answered;
+    char where[256]; /* where the contents are: memory, or a folder; NUL-terminated */
+    char why[112];   /* why the job did not fall asleep, or what stayed; NUL-terminated */
 };
 
 /* ---- the header ---- */
@@ -511,6 +548,7 @@ struct bfc_segment_header {
     uint32_t blocks_asked;
     uint32_t zero;
     struct bfc_segment_gate gate;
+    struct bfc_segment_sleep sleep;
     uint64_t reserved_for_growth[4]; /* zero */
 };
 
@@ -535,7 +573,7 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 24 + 32 + 16 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
+                   40 + 16 + 64 + 24 + 32 + 16 + sizeof(struct bfc_pool_stats) + 72 + 16 + 32 +
                        144 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (3 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
@@ -545,8 +583,9 @@ _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_m
 _Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
 _Static_assert(sizeof(struct bfc_awaited) == 32, "no padding");
 _Static_assert(sizeof(struct bfc_segment_gate) == 136, "no padding");
+_Static_assert(sizeof(struct bfc_segment_sleep) == 464, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
-_Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
+_Static_assert(sizeof(struct bfc_segment_header) == 7104, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,
                "the header fits before the pools");
 _Static_assert(BFC_SEGMENT_EVENTS_OFFSET % 64 == 0, "events do not straddle cache lines");

@@ -75,6 +75,9 @@ struct bfc_page_calls {
     /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
      * upstream's `reserve` provides. NULL: it always may. */
     bool (*may_grow)(void *context);
+    /* An allocation needs to make, move or remake pages that are frozen (bfc_pool_freeze_pages):
+     * thaws them, if that is possible. Called without any lock. NULL: they are never frozen. */
+    bool (*wake)(void *context);
 };
 
 struct bfc_page_info {
@@ -85,6 +88,7 @@ struct bfc_page_info {
     /* whether the page is mapped but in no block: unmapping it has failed, and will be tried
      * again */
     bool lost;
+    bool asleep; /* as bfc_pool_set_page said */
 };
 
 /* The fields are in bytes, except `pages` and `calls`, which are counts. The first six are as of
@@ -132,5 +136,16 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
  */
 void bfc_pool_hold_pages(struct bfc_pool *pool);
 void bfc_pool_let_pages(struct bfc_pool *pool);
+
+/*
+ * Between bfc_pool_freeze_pages and bfc_pool_thaw_pages, which different threads may call, no page
+ * is made, moved or given back either, but nobody waits for that: trimming finds no pages, and
+ * allocations that have to change pages call `wake` first. bfc_pool_set_page says that a page's
+ * memory is gone, and only its addresses are kept (`asleep`), or that it has come back under
+ * another name. The pool still counts such a page as reserved, and hands out blocks in it.
+ */
+void bfc_pool_freeze_pages(struct bfc_pool *pool);
+void bfc_pool_set_page(struct bfc_pool *pool, bfc_addr start, bfc_page page, bool asleep);
+void bfc_pool_thaw_pages(struct bfc_pool *pool);
 
 #endif

@@ -66,6 +66,8 @@ const char *bfc_rung_name(enum bfc_rung rung) {
         return "contexts";
     case BFC_RUNG_JOBS:
         return "jobs";
+    case BFC_RUNG_SLEEP:
+        return "sleep";
     case BFC_RUNG_WAIT:
         return "wait";
     case BFC_RUNG_SPILL:
@@ -95,6 +97,9 @@ const char *bfc_event_kind_name(enum bfc_event_kind kind) {
         [BFC_EVENT_PLAN_FOLLOWED] = "plan_followed",
         [BFC_EVENT_PLAN_LOST] = "plan_lost",
         [BFC_EVENT_PAGES_LEFT] = "pages_left",
+        [BFC_EVENT_SAVED_SLEEP] = "saved_sleep",
+        [BFC_EVENT_ASLEEP] = "asleep",
+        [BFC_EVENT_AWAKE] = "awake",
     };
     return kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "other";
 }

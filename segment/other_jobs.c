@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "segment/figures.h"
 #include "segment/queue.h"
@@ -75,6 +76,7 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
 /* Adds up the figures of the job's pools on the device; false: the job has no pool there. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
+    struct bfc_segment_pages pages;
     uint64_t state, memory;
     uint8_t its_uuid[16];
     bool there = false;
@@ -84,10 +86,14 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
         if (state != BFC_POOL_ACTIVE || !READ_MEMBER(file, i, memory, &memory) ||
             memory != BFC_MEMORY_DEVICE || !READ_MEMBER(file, i, device_uuid, its_uuid) ||
             memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats) ||
-            !READ_MEMBER(file, i, awaited, &job->awaited))
+            !READ_MEMBER(file, i, pages, &pages) || !READ_MEMBER(file, i, awaited, &job->awaited))
             continue;
-        job->in_use += stats.in_use;
-        job->cached += bfc_pool_cached(&stats);
+        /* What is asleep is not on the device, and what is in use sleeps for the most part. */
+        uint64_t cached = bfc_pool_cached(&stats);
+        job->in_use += bfc_subtract_saturating(stats.in_use, pages.asleep);
+        job->cached +=
+            bfc_subtract_saturating(cached, bfc_subtract_saturating(pages.asleep, stats.in_use));
+        job->asleep += pages.asleep;
         job->regions += stats.regions;
         there = true;
     }

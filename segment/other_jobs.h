@@ -20,6 +20,7 @@
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* bytes that the job has in use and cached on the device */
+    uint64_t asleep;         /* bytes that it has taken back when it has woken */
     uint64_t regions;        /* number of the job's regions on the device */
     char command[64];
     /* the threads that wait for the device's memory; an entry with 0 bytes is unused */

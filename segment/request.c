@@ -72,6 +72,16 @@ struct bfc_request bfc_request_plan(struct bfc_segment_header *header) {
     return request_answer(header, &header->plan_asked);
 }
 
+struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word) {
+    return request_answer(header, word);
+}
+
+bool bfc_sleep_is_answered(const struct bfc_segment_sleep *sleep) {
+    uint32_t asked = bfc_load_acquire(&sleep->asked) + bfc_load_acquire(&sleep->begged) +
+                     bfc_load_acquire(&sleep->wake_asked);
+    return (int32_t)(bfc_load_acquire(&sleep->answered) - asked) >= 0;
+}
+
 bool bfc_request_is_served(const struct bfc_request *request) {
     uint32_t served = bfc_load_acquire(&request->header->request_served);
     return (int32_t)(served - request->number) >= 0;

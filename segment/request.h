@@ -42,6 +42,12 @@ struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
+/* Requests that the job falls asleep, or wakes; the answer is in header->sleep. */
+struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word);
+
+/* Whether the job has answered all that was asked about sleep so far. */
+bool bfc_sleep_is_answered(const struct bfc_segment_sleep *sleep);
+
 bool bfc_request_is_served(const struct bfc_request *request);
 
 /* Returns how many bytes the job has given back since the request was made, whether for this

@@ -68,6 +68,8 @@ enum bfc_read_result bfc_segment_check_header(const struct bfc_segment_look *loo
         !is_terminated(header->job, sizeof header->job) ||
         !is_terminated(header->complaints, sizeof header->complaints) ||
         !is_terminated(header->gate.why, sizeof header->gate.why) ||
+        !is_terminated(header->sleep.where, sizeof header->sleep.where) ||
+        !is_terminated(header->sleep.why, sizeof header->sleep.why) ||
         !is_terminated(header->configuration, sizeof header->configuration))
         return bfc_segment_refuse(look, "damaged: a text in it is not terminated");
     return BFC_READ_OK;

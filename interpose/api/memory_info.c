@@ -15,9 +15,9 @@
 /* The unit in which the driver takes large allocations from a device. */
 #define PAGE ((uint64_t)2 << 20)
 
-/* Sums up the room in all pools on the arena's device; `largest` is that of the arena's own
- * pool. */
-static struct bfc_pool_room read_room(const struct bfc_arena *arena) {
+/* Sums up the room in all pools on the arena's device; `largest` is that of the arena's own pool.
+ * Adds to `asleep` what these pools take back when they wake. */
+static struct bfc_pool_room read_room(const struct bfc_arena *arena, uint64_t *asleep) {
     struct bfc_pool_room all = {0}, room;
     struct bfc_arena *one = NULL;
     while ((one = bfc_arena_next_on(arena->device, one))) {
@@ -26,6 +26,7 @@ static struct bfc_pool_room read_room(const struct bfc_arena *arena) {
         all.reserved += room.reserved;
         all.on_device += room.on_device;
         all.largest = one == arena ? room.largest : all.largest;
+        *asleep += bfc_load_relaxed(&one->stats.section->pages.asleep);
     }
     return all;
 }
@@ -45,10 +46,10 @@ static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
 }
 
 /* Returns what BFC_LIMIT leaves to the program once `goes` bytes have been given back. */
-static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
+static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t asleep, uint64_t goes) {
     if (arena->limit == UINT64_MAX)
         return UINT64_MAX;
-    uint64_t held = bfc_subtract_saturating(bfc_load_acquire(&arena->on->reserved), goes);
+    uint64_t held = bfc_subtract_saturating(bfc_load_acquire(&arena->on->reserved) + asleep, goes);
     return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
@@ -61,10 +62,11 @@ static uint64_t room_beside_reserve(const struct bfc_arena *arena, uint64_t byte
 
 static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
                             size_t *total_bytes) {
-    struct bfc_pool_room room = read_room(arena);
-    uint64_t leaving = bfc_leaving_bytes(arena->on);
-    uint64_t available = room_beside_reserve(arena, *free_bytes + room.on_device + leaving);
-    available = bfc_min(available, room_below_limit(arena, room.reserved + leaving));
+    uint64_t asleep = 0, leaving = bfc_leaving_bytes(arena->on);
+    struct bfc_pool_room room = read_room(arena, &asleep);
+    uint64_t there = bfc_subtract_saturating(*free_bytes + room.on_device + leaving, asleep);
+    uint64_t available = room_beside_reserve(arena, there);
+    available = bfc_min(available, room_below_limit(arena, asleep, room.reserved + leaving));
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));
     *total_bytes = bfc_min(*total_bytes, arena->limit);

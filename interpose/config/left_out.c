@@ -14,14 +14,16 @@ struct need {
 };
 
 static const struct need needs[] = {
-    {"BFC_GATE", "gate", "off", NULL},        {"BFC_BACKING", "pages", "malloc", NULL},
-    {"BFC_SLACK", "pages", "0.03", NULL},     {"BFC_PAGE", "pages", "fit", NULL},
-    {"BFC_PLAN", "plan", "none", NULL},       {"BFC_YIELD", "pressure", "0", NULL},
-    {"BFC_WAIT", "pressure", "0", NULL},      {"BFC_RECORD", "record", "none", NULL},
-    {"BFC_IPC", "share", "off", NULL},        {"BFC_SPILL", "spill", "0", NULL},
-    {"BFC_TRIM_IDLE", "watch", "none", NULL}, {"BFC_STACKS", "who", "off", NULL},
-    {"BFC_TAGS", "who", "off", NULL},         {"BFC_LEAK_EXIT", "who", "0", NULL},
-    {"BFC_SUMMARY", "who", "1", "leaks"},     {"BFC_SUMMARY", "watch", "0", NULL},
+    {"BFC_GATE", "gate", "off", NULL},         {"BFC_BACKING", "pages", "malloc", NULL},
+    {"BFC_SLACK", "pages", "0.03", NULL},      {"BFC_PAGE", "pages", "fit", NULL},
+    {"BFC_PLAN", "plan", "none", NULL},        {"BFC_YIELD", "pressure", "0", NULL},
+    {"BFC_WAIT", "pressure", "0", NULL},       {"BFC_RECORD", "record", "none", NULL},
+    {"BFC_IPC", "share", "off", NULL},         {"BFC_SPILL", "spill", "0", NULL},
+    {"BFC_TRIM_IDLE", "watch", "none", NULL},  {"BFC_STACKS", "who", "off", NULL},
+    {"BFC_TAGS", "who", "off", NULL},          {"BFC_LEAK_EXIT", "who", "0", NULL},
+    {"BFC_SUMMARY", "who", "1", "leaks"},      {"BFC_SUMMARY", "watch", "0", NULL},
+    {"BFC_SLEEP_IDLE", "sleep", "none", NULL}, {"BFC_SLEEP_QUANTUM", "sleep", "none", NULL},
+    {"BFC_SLEEP_TO", "sleep", "memory", NULL},
 };
 
 static bool has_feature(const char *name) {
@@ -56,8 +58,12 @@ static bool settle_need(struct bfc_options *options, const struct need *need,
 unsigned bfc_left_out_settle(struct bfc_options *options,
                              void (*complain)(void *context, const char *line), void *context) {
     unsigned told = 0;
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-        if (!has_feature(needs[i].feature))
-            told += settle_need(options, &needs[i], complain, context);
+    for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
+        const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
+        if (i == sizeof needs / sizeof needs[0]) /* what sleep chooses may be left out as well */
+            bfc_options_choose_for_sleep(options);
+        if (!has_feature(need->feature))
+            told += settle_need(options, need, complain, context);
+    }
     return told;
 }

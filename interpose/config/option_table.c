@@ -125,11 +125,24 @@ const struct bfc_option bfc_option_table[] = {
      "At 1 this process gives cached memory back when another preloaded process of "
      "the user runs out of memory on the same device, and asks the others to do so "
      "when it runs out itself; at 0 it does neither."},
-    {"BFC_LAST_RESORT", NULL, BFC_OPTION_WORDS, EXPERT, "all", "pool, contexts, jobs, wait, spill",
-     0, 0, AT(last_resort),
+    {"BFC_LAST_RESORT", NULL, BFC_OPTION_WORDS, EXPERT, "all",
+     "pool, contexts, jobs, sleep, wait, spill", 0, 0, AT(last_resort),
      "What is tried before an allocation fails, in this order. pool: waits for pending memory and "
      "gives idle regions back. contexts: the same in the process's other contexts. jobs: "
-     "asks other jobs for what they cache (BFC_YIELD). wait: BFC_WAIT. spill: BFC_SPILL."},
+     "asks other jobs for what they cache (BFC_YIELD). sleep: puts other jobs to sleep that allow "
+     "it. wait: BFC_WAIT. spill: BFC_SPILL."},
+    {"BFC_SLEEP_IDLE", NULL, BFC_OPTION_NUMBER, EXPERT, "none", NULL, 0, 31536000, AT(sleep_idle),
+     "After so many seconds without a call that submits work the job falls asleep: its memory goes "
+     "back to the device, the contents elsewhere, until the next such call. Sets BFC_GATE=on and "
+     "BFC_BACKING=auto where these are not set. At none it sleeps on request alone."},
+    {"BFC_SLEEP_QUANTUM", NULL, BFC_OPTION_NUMBER, EXPERT, "none", NULL, 0, 31536000,
+     AT(sleep_quantum),
+     "Jobs that lack memory may put this job to sleep, even one that works, so many seconds after "
+     "it began or woke; it waits for its turn in the same way. Sets what BFC_SLEEP_IDLE sets, and "
+     "BFC_WAIT to a day where that is not set. At none only an idle job sleeps."},
+    {"BFC_SLEEP_TO", NULL, BFC_OPTION_FILE, EXPERT, "memory", "memory", 0, 0, AT(sleep_to),
+     "Where the contents of a job are while it is asleep. memory: in the host's. A folder: in a "
+     "file there, which has no name and ends with the job."},
     {"BFC_DEEPBIND", NULL, BFC_OPTION_CHOICE, EXPERT, "strip", "strip, keep", 0, 0, AT(deepbind),
      "Sets what happens to the flag RTLD_DEEPBIND of dlopen. strip: it is removed, "
      "since a library opened with it would bypass the pool. keep: it is left alone."},

@@ -56,7 +56,9 @@ struct bfc_options {
     bool yield;
     unsigned last_resort; /* bit r is set if the last resort r (enum bfc_rung) may be tried */
     double wait;          /* seconds */
-    double trim_idle;     /* seconds; below 0: idle regions are kept */
+    double sleep_idle, sleep_quantum; /* seconds; below 0: none */
+    char sleep_to[256];               /* a folder, or memory */
+    double trim_idle;                 /* seconds; below 0: idle regions are kept */
     /* whether RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable itself */
     int deepbind;
     int runtime;      /* enum bfc_runtime_mode */

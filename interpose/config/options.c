@@ -230,6 +230,21 @@ static uint64_t bit_of(const struct bfc_option *option) {
     return UINT64_C(1) << (option - bfc_option_table);
 }
 
+static void choose_unless_given(struct bfc_options *options, const char *name, const char *value) {
+    const struct bfc_option *option = bfc_option_find(name);
+    if (!(options->given & bit_of(option)))
+        set_value(options, option, value);
+}
+
+void bfc_options_choose_for_sleep(struct bfc_options *options) {
+    if (options->sleep_idle < 0 && options->sleep_quantum < 0)
+        return;
+    choose_unless_given(options, "BFC_GATE", "on");
+    choose_unless_given(options, "BFC_BACKING", "auto");
+    if (options->sleep_quantum >= 0)
+        choose_unless_given(options, "BFC_WAIT", "86400");
+}
+
 /* Sets the options that modes choose and that were not set explicitly: first to their defaults,
  * since an earlier BFC_MODE may have chosen other values, then to the choices of the mode in force.
  */
@@ -239,8 +254,9 @@ static void apply_mode(struct bfc_options *options) {
             const struct choice *choice = &choices_of_modes[i];
             const struct bfc_option *option = bfc_option_find(choice->name);
             bool chosen = (int)choice->mode == options->mode;
-            if (!(options->given & bit_of(option)) && (pass == 0 || chosen))
-                set_value(options, option, pass == 0 ? option->standard : choice->value);
+            if (pass == 0 || chosen)
+                choose_unless_given(options, choice->name,
+                                    pass == 0 ? option->standard : choice->value);
         }
 }
 
@@ -410,6 +426,9 @@ static const char *find_contradiction(const struct bfc_options *options) {
     if (options->trim_idle >= 0 && !options->stats)
         return "BFC_TRIM_IDLE needs the helper thread that comes with BFC_STATS=1: with "
                "BFC_STATS=0 idle regions are not given back";
+    if ((options->sleep_idle >= 0 || options->sleep_quantum >= 0) && !options->stats)
+        return "BFC_SLEEP_IDLE and BFC_SLEEP_QUANTUM need BFC_STATS=1: with BFC_STATS=0 the job "
+               "does not fall asleep";
     if (options->wait > 0 && !options->stats)
         return "BFC_WAIT needs the queue that comes with BFC_STATS=1: with BFC_STATS=0 no "
                "allocation waits for other jobs";

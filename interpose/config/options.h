@@ -58,6 +58,10 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
 unsigned bfc_left_out_settle(struct bfc_options *options,
                              void (*complain)(void *context, const char *line), void *context);
 
+/* Sets what sleep needs, where it is wanted and that is not set: pages and the gate; and BFC_WAIT
+ * for jobs that take turns. */
+void bfc_options_choose_for_sleep(struct bfc_options *options);
+
 /* Writes the value in force of the variable `name` of the table; cut off at `size` bytes. */
 void bfc_option_print(const struct bfc_options *options, const char *name, char *text, size_t size);
 

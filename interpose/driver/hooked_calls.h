@@ -42,20 +42,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemFreeHost, (void *memory), bfc_free_host(driver, memory))                                \
     X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes),                                \
       bfc_memory_info(driver, free_bytes, total_bytes))                                            \
-    X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
-      bfc_address_range(driver, start, size, pointer))                                             \
-    X(cuMemGetHandleForAddressRange,                                                               \
-      (void *handle, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,                  \
-       bfc_cuda_flags flags),                                                                      \
-      bfc_export_range(driver, handle, pointer, size, type, flags))                                \
-    X(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer),     \
-      bfc_pointer_attribute(driver, data, attribute, pointer))                                     \
-    X(cuPointerGetAttributes,                                                                      \
-      (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer),         \
-      bfc_pointer_attributes(driver, count, attributes, data, pointer))                            \
-    X(cuPointerSetAttribute,                                                                       \
-      (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer),                     \
-      bfc_set_pointer_attribute(driver, value, attribute, pointer))                                \
     X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address),         \
       real(handle, (void *)bfc_mappable((CUdeviceptr)address, 0)))                                 \
     X(cuMemGetAccess,                                                                              \
@@ -64,8 +50,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemUnmap, (CUdeviceptr pointer, size_t bytes), real(bfc_mappable(pointer, bytes), bytes))  \
     X(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes),                                       \
       real(bfc_mappable(pointer, bytes), bytes))                                                   \
-    X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),                           \
-      bfc_export_handle(driver, handle, pointer))                                                  \
     X(cuIpcCloseMemHandle, (CUdeviceptr pointer), bfc_close_handle(driver, pointer))               \
     X(cuCtxDisablePeerAccess, (CUcontext owner), bfc_share_disable_peer(driver, owner))            \
     BFC_BOTH(X, _v2, cuCtxPushCurrent, (CUcontext context),                                        \
@@ -96,6 +80,25 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuGetProcAddress_v2,                                                                         \
       (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
       replace_entry(name, entry, version, flags, real(name, entry, version, flags, status)))
+
+/* Questions about memory, which must be awake for the answer; like BFC_ANSWERED_CALLS. */
+#define BFC_ASKED_CALLS(X)                                                                         \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
+      bfc_address_range(driver, start, size, pointer))                                             \
+    X(cuMemGetHandleForAddressRange,                                                               \
+      (void *handle, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,                  \
+       bfc_cuda_flags flags),                                                                      \
+      bfc_export_range(driver, handle, pointer, size, type, flags))                                \
+    X(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer),     \
+      bfc_pointer_attribute(driver, data, attribute, pointer))                                     \
+    X(cuPointerGetAttributes,                                                                      \
+      (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer),         \
+      bfc_pointer_attributes(driver, count, attributes, data, pointer))                            \
+    X(cuPointerSetAttribute,                                                                       \
+      (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer),                     \
+      bfc_set_pointer_attribute(driver, value, attribute, pointer))                                \
+    X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),                           \
+      bfc_export_handle(driver, handle, pointer))
 
 /* Calls that are made again when the device was full, as those below are, and whose hook has logic
  * of its own: NAME, parameters, the call, what follows a success, place. */
@@ -467,6 +470,7 @@ typedef unsigned long long bfc_cuda_flags;
 #define BFC_HOOKED_CALLS(X)                                                                        \
     BFC_POOLED_CALLS(X)                                                                            \
     BFC_ANSWERED_CALLS(X)                                                                          \
+    BFC_ASKED_CALLS(X)                                                                             \
     BFC_MAKING_CALLS(X)                                                                            \
     BFC_CAPTURE_CALLS(X)                                                                           \
     BFC_BYPASS_CALLS(X)                                                                            \

@@ -88,67 +88,23 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
-static void hide_behind_table(const CUuuid *id) {
-    char what[96];
-    size_t used = (size_t)snprintf(what, sizeof what, "cuGetExportTable gave an unknown table, ");
-    for (size_t i = 0; i < sizeof id->bytes; i++)
-        used +=
-            (size_t)snprintf(what + used, sizeof what - used, "%02x", (unsigned char)id->bytes[i]);
-    bfc_counter->hide(what);
-}
-
-/* Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
- * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
- * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
- * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
- * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work. */
 static CUresult note_export_table(const CUuuid *id, CUresult result) {
-    static const char known[][sizeof id->bytes + 1] = {
-        "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9",
-        "\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66",
-        "\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7\x8a\x3a\xec\xdc",
-        "\xc6\x93\x33\x6e\x11\x21\xdf\x11\xa8\xc3\x68\xf3\x55\xd8\x95\x93",
-        "\x26\x3e\x88\x60\x7c\xd2\x61\x43\x92\xf6\xbb\xd5\x00\x6d\xfa\x7e",
-        "\xd4\x08\x20\x55\xbd\xe6\x70\x4b\x8d\x34\xba\x12\x3c\x66\xe1\xf2",
-        "\xf8\xcf\xf9\x51\x21\x46\x8b\x4e\xb9\xe2\xfb\x46\x9e\x7c\x0d\xd9",
-        "\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff\x73\x24\xc8\xf2",
-    };
-    if (result != CUDA_SUCCESS || !id)
-        return result;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
-            return result;
-    if (bfc_counter)
-        hide_behind_table(id);
+    if (result == CUDA_SUCCESS && id)
+        BFC_TELL_COUNTER(note_table(id));
     return result;
 }
 
 /* Begins a submission if the call's place is a stream. */
-static ALWAYS_INLINE bool begin_in_place(struct bfc_place place) {
+static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
     if (place.kind != BFC_PLACE_STREAM)
-        return false;
+        return bfc_stay_awake(counted);
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
-    return bfc_submission_begin(stream, place.per_thread);
-}
-
-/* Whether a launch may overlap with earlier work: a programmatic dependent launch may begin before
- * the preceding kernel has ended. The meaning of attributes that are newer than this library is not
- * known. */
-static bool may_overlap(const CUlaunchConfig *how) {
-    enum { NEWEST_ATTRIBUTE = 18 };
-    for (unsigned i = 0; i < how->numAttrs; i++) {
-        const CUlaunchAttribute *attribute = &how->attrs[i];
-        if ((attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
-             attribute->value.programmaticStreamSerializationAllowed) ||
-            (unsigned)attribute->id > NEWEST_ATTRIBUTE)
-            return true;
-    }
-    return false;
+    return bfc_submission_begin(stream, place.per_thread, counted);
 }
 
 static ALWAYS_INLINE struct bfc_place place_of_launch(const CUlaunchConfig *how, bool per_thread) {
     struct bfc_place place = BFC_IN(how ? how->hStream : NULL, per_thread);
-    place.overlaps = bfc_counter && how && how->numAttrs && may_overlap(how);
+    place.overlaps = bfc_counter && how && how->numAttrs && bfc_counter->may_overlap(how);
     return place;
 }
 
@@ -189,15 +145,32 @@ BFC_POOLED_CALLS(POOLED)
     }
 BFC_ANSWERED_CALLS(ANSWERED)
 
+#define ASKED(name, parameters, answer)                                                            \
+    HOOK(name, parameters) {                                                                       \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_stay_awake(&counted);                                                \
+        if (result == CUDA_SUCCESS)                                                                \
+            result = answer;                                                                       \
+        bfc_submission_end(counted);                                                               \
+        return result;                                                                             \
+    }
+BFC_ASKED_CALLS(ASKED)
+
 /* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        BFC_TELL_COUNTER(bar());                                                                   \
-        bfc_capture_begin();                                                                       \
-        CUresult result = driver->name arguments;                                                  \
-        bfc_capture_began(stream, per_thread, mode, result);                                       \
-        BFC_TELL_COUNTER(unbar());                                                                 \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_stay_awake(&counted);                                                \
+        if (result == CUDA_SUCCESS) {                                                              \
+            BFC_TELL_COUNTER(bar());                                                               \
+            bfc_capture_begin();                                                                   \
+            result = driver->name arguments;                                                       \
+            bfc_capture_began(stream, per_thread, mode, result);                                   \
+            BFC_TELL_COUNTER(unbar());                                                             \
+        }                                                                                          \
+        bfc_submission_end(counted);                                                               \
         return result;                                                                             \
     }
 BFC_CAPTURE_CALLS(CAPTURE)
@@ -209,8 +182,10 @@ BFC_CAPTURE_CALLS(CAPTURE)
         BFC_FIND_DRIVER(driver, name);                                                             \
         __typeof__(driver->name) real __attribute__((unused)) = driver->name;                      \
         for (;;) {                                                                                 \
-            bool counted = begin_in_place(place);                                                  \
-            CUresult result = call;                                                                \
+            uint64_t counted;                                                                      \
+            CUresult result = begin_in_place(place, &counted);                                     \
+            if (LIKELY(result == CUDA_SUCCESS))                                                    \
+                result = call;                                                                     \
             bfc_submission_end(counted);                                                           \
             if (LIKELY(result == CUDA_SUCCESS))                                                    \
                 then;                                                                              \
@@ -254,8 +229,10 @@ BFC_INCIDENTAL_CALLS(INCIDENTAL)
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        bool counted = bfc_submission_begin(NULL, per_thread);                                     \
-        CUresult result = driver->name arguments;                                                  \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_submission_begin(NULL, per_thread, &counted);                        \
+        if (LIKELY(result == CUDA_SUCCESS))                                                        \
+            result = driver->name arguments;                                                       \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
         if (result == CUDA_SUCCESS && bfc_sync_memops_is_used())                                   \
@@ -276,8 +253,10 @@ BFC_FAILURE_CALLS(NOTED)
 #define SUBMITTED(name, parameters, arguments, stream, per_thread)                                 \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        bool counted = bfc_submission_begin((CUstream)(stream), per_thread);                       \
-        CUresult result = driver->name arguments;                                                  \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_submission_begin((CUstream)(stream), per_thread, &counted);          \
+        if (LIKELY(result == CUDA_SUCCESS))                                                        \
+            result = driver->name arguments;                                                       \
         bfc_submission_end(counted);                                                               \
         bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \

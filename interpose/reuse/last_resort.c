@@ -13,6 +13,8 @@
 
 bool bfc_call_try_again(struct bfc_call *call) {
     struct bfc_outcome outcome;
+    if (call->again)
+        return call->again(call);
     call->result = bfc_reuse_allocate_again(call->driver, call->arena, call->bytes, call->how,
                                             call->is_first, &outcome);
     call->status = outcome.status;
@@ -26,6 +28,8 @@ bool bfc_call_try_again(struct bfc_call *call) {
 
 uint64_t bfc_call_lacks(const struct bfc_call *call) {
     struct bfc_page_stats pages;
+    if (call->again)
+        return call->bytes;
     if (!bfc_pool_page_stats(call->arena->pool, &pages))
         return bfc_pool_least_growth(call->arena->pool, call->bytes);
     return bfc_subtract_saturating(bfc_in_driver_pages(call->bytes), pages.ready);

@@ -36,15 +36,25 @@ struct bfc_counter {
     /* The thread's first submission; returns its count. */
     uint64_t (*begin_thread)(void);
     /* A submission to this stream is about to be made. It is not the only stream, or there are many
-     * and the thread's last submission was to another one. */
-    void (*meet_stream)(CUstream stream);
+     * and the thread's last submission was to another one; or, with BFC_STREAMS_MANY, any other use
+     * of memory while the word is BFC_STREAM_CHANGING. Returns the error with which the call must be
+     * refused, because its memory is asleep and cannot be woken. */
+    CUresult (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
+    /* The driver has given the program a table of functions; whether a launch may overlap. */
+    void (*note_table)(const CUuuid *id);
+    bool (*may_overlap)(const CUlaunchConfig *how);
     /* From now on there may be several streams, or others who use the memory; after a call of bar,
      * until unbar was called as often as bar. */
     void (*leave)(void);
     void (*bar)(void);
     void (*unbar)(void);
+    /* From close to open, whatever needs memory to be awake calls `wake` first, until that returns
+     * an error or the gate is open; submissions that had begun go on, and are counted. False: those
+     * may go uncounted, because the kernel has no barrier for all threads. */
+    bool (*close)(CUresult (*wake)(void));
+    void (*open)(void);
     /* The stream is about to be destroyed, and its handle may come to mean another. */
     void (*stream_ending)(CUstream stream);
     /* These two functions enclose the driver's call that waits for all work of a context (NULL: the
@@ -104,33 +114,52 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
     return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-/*
- * Enclose a call that submits work to `stream`; `per_thread`: stream 0 is the thread's own default
- * stream. bfc_submission_begin returns what bfc_submission_end takes. If the process's only stream
- * is another one, the work of that one is ordered before this call first.
- *
- * The count rises before the stream is compared. That needs no barrier here, since whoever relies
- * on it has the kernel run one in every thread (bfc_submissions_barrier).
- */
-static ALWAYS_INLINE bool bfc_submission_begin(CUstream stream, bool per_thread) {
-    if (LIKELY(!bfc_counter))
-        return false;
+/* Counts the thread as inside a submission. What bfc_submission_end adds to the count is `ending`. */
+static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
     uint64_t before = bfc_load_relaxed(&bfc_submitter.count);
     if (UNLIKELY(!before))
         before = bfc_counter->begin_thread();
     bfc_store_relaxed(&bfc_submitter.count, before + 1);
     bfc_barrier_compiler();
+    *end = ending;
+}
+
+/*
+ * Enclose a call that submits work to `stream`; `per_thread`: stream 0 is the thread's own default
+ * stream. bfc_submission_begin sets what bfc_submission_end takes; on an error the call must not be
+ * made. If the process's only stream is another one, the work of that one is ordered before this
+ * call first; if memory is asleep, it is woken.
+ *
+ * The count rises before the stream is compared. That needs no barrier here, since whoever relies
+ * on it has the kernel run one in every thread (bfc_submissions_barrier).
+ */
+static ALWAYS_INLINE CUresult bfc_submission_begin(CUstream stream, bool per_thread,
+                                                   uint64_t *end) {
+    *end = 0;
+    if (LIKELY(!bfc_counter))
+        return CUDA_SUCCESS;
+    bfc_submission_enter(BFC_SUBMISSION - 1, end);
     CUstream named = bfc_stream_of_handle(stream, per_thread);
     CUstream only = bfc_load_acquire(&bfc_only.stream);
     if (UNLIKELY(only != named && (only != BFC_STREAMS_MANY || bfc_submitter.last != named)))
-        bfc_counter->meet_stream(named);
-    return true;
+        return bfc_counter->meet_stream(named);
+    return CUDA_SUCCESS;
 }
 
-static ALWAYS_INLINE void bfc_submission_end(bool counted) {
-    if (UNLIKELY(counted))
-        bfc_store_release(&bfc_submitter.count,
-                          bfc_load_relaxed(&bfc_submitter.count) + BFC_SUBMISSION - 1);
+/* As bfc_submission_begin, for a call that submits nothing, but for which memory must be awake. */
+static inline CUresult bfc_stay_awake(uint64_t *end) {
+    *end = 0;
+    if (LIKELY(!bfc_counter))
+        return CUDA_SUCCESS;
+    bfc_submission_enter(UINT64_MAX, end); /* takes away what it adds */
+    return UNLIKELY(bfc_load_acquire(&bfc_only.stream) == BFC_STREAM_CHANGING)
+               ? bfc_counter->meet_stream(BFC_STREAMS_MANY)
+               : CUDA_SUCCESS;
+}
+
+static ALWAYS_INLINE void bfc_submission_end(uint64_t end) {
+    if (UNLIKELY(end))
+        bfc_store_release(&bfc_submitter.count, bfc_load_relaxed(&bfc_submitter.count) + end);
 }
 
 #endif

@@ -27,6 +27,7 @@ struct paging {
     /* bytes of the pages that victims_take has taken out; not part of `reserved` */
     uint64_t moving;
     uint32_t lost;  /* how many pages are mapped but unusable */
+    bool frozen;    /* bfc_pool_freeze_pages; changed with growth_lock and the pool's lock */
     uint32_t looks; /* how often bfc_pool_trim_idle was called */
     /* the counters of the same names in struct bfc_page_stats */
     uint64_t created, moved, released, made_calls;

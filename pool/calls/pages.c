@@ -94,7 +94,7 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
     for (; goes_on && i < range.end; i++) {
         const struct page *page = page_table_at(table, i);
         goes_on = visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes,
-                                                         page->pins, page->lost});
+                                                         page->pins, page->lost, page->asleep});
     }
     pool_leave(pool);
     return i - range.first;
@@ -106,4 +106,31 @@ void bfc_pool_hold_pages(struct bfc_pool *pool) {
 
 void bfc_pool_let_pages(struct bfc_pool *pool) {
     pthread_mutex_unlock(&pool->growth_lock);
+}
+
+static void set_frozen(struct bfc_pool *pool, bool frozen) {
+    bfc_pool_hold_pages(pool);
+    pool_enter(pool);
+    pool->paging->frozen = frozen;
+    pool_leave(pool);
+    bfc_pool_let_pages(pool);
+}
+
+void bfc_pool_freeze_pages(struct bfc_pool *pool) {
+    set_frozen(pool, true);
+}
+
+void bfc_pool_thaw_pages(struct bfc_pool *pool) {
+    set_frozen(pool, false);
+}
+
+void bfc_pool_set_page(struct bfc_pool *pool, bfc_addr start, bfc_page page, bool asleep) {
+    pool_enter(pool);
+    struct page_table *table = &pool->paging->table;
+    uint32_t i = page_table_find(table, start);
+    if (i < table->pages.count && page_table_at(table, i)->start == start) {
+        page_table_at(table, i)->handle = page;
+        page_table_at(table, i)->asleep = asleep;
+    }
+    pool_leave(pool);
 }

@@ -15,6 +15,19 @@ void pages_lock_growth(struct bfc_pool *pool) {
     pool->ask = (struct bfc_ask){.error = 0};
 }
 
+bool pages_lock_awake(struct bfc_pool *pool) {
+    bool awake = true;
+    pages_lock_growth(pool);
+    while (awake && pool->paging && pool->paging->frozen) {
+        pthread_mutex_unlock(&pool->growth_lock);
+        pool_leave(pool);
+        awake = pool->paging->calls.wake(pool->upstream.context);
+        pool_enter(pool);
+        pages_lock_growth(pool);
+    }
+    return awake;
+}
+
 void growth_begin(struct bfc_pool *pool, const struct request *request) {
     pages_lock_growth(pool);
     pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
@@ -118,9 +131,10 @@ static bool is_worth_saving(enum bfc_status status) {
 
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     bool saving = false, taken;
-    *status = BFC_OK;
-    growth_begin(pool, request);
-    perform_recover(pool);
+    *status = pages_lock_awake(pool) ? BFC_OK : BFC_OUT_OF_MEMORY;
+    pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
+    if (*status == BFC_OK)
+        perform_recover(pool);
     /* Other threads may have freed memory while the lock was dropped, so each plan is made only
      * after a look for free memory. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
@@ -194,21 +208,28 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     }
 }
 
+/* Frozen pages stay: of those that are asleep there is nothing to give back. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
+    uint64_t released = 0;
     pages_lock_growth(pool);
-    uint64_t released = perform_recover(pool);
-    victims_choose(pool, UINT64_MAX, NULL, true);
-    keep_overdue(pool, idle_ns, now);
-    released += perform_release(pool);
+    if (!pool->paging->frozen) {
+        released = perform_recover(pool);
+        victims_choose(pool, UINT64_MAX, NULL, true);
+        keep_overdue(pool, idle_ns, now);
+        released += perform_release(pool);
+    }
     pthread_mutex_unlock(&pool->growth_lock);
     return released;
 }
 
 static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
+    uint64_t released = 0;
     pages_lock_growth(pool);
-    uint64_t released = perform_recover(pool);
-    victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);
-    released += perform_release(pool);
+    if (!pool->paging->frozen) {
+        released = perform_recover(pool);
+        victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);
+        released += perform_release(pool);
+    }
     pthread_mutex_unlock(&pool->growth_lock);
     return released;
 }

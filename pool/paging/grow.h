@@ -11,6 +11,10 @@
 /* Takes growth_lock; drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);
 
+/* The same, but wakes frozen pages first (pool/pages.h). False: that failed, and they are
+ * frozen. */
+bool pages_lock_awake(struct bfc_pool *pool);
+
 /* growth_begin and growth_end take and release growth_lock around what makes the pool grow for a
  * request. Between the two calls the upstream gets the request's struct bfc_ask, whose error
  * growth_end copies to the request's block info. */

@@ -74,7 +74,7 @@ bool remake_before(struct bfc_pool *pool, const struct request *request) {
         return false;
     bool done = true;
     pages_lock_growth(pool);
-    while (done && find_span(pool, request, &span))
+    while (done && !pool->paging->frozen && find_span(pool, request, &span))
         done = remake_span(pool, span, page_growth_size(pool, request_size(request)));
     pthread_mutex_unlock(&pool->growth_lock);
     if (!done)

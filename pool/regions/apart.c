@@ -117,9 +117,8 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
     pool_enter(pool);
-    pages_lock_growth(pool);
-    enum bfc_status status = BFC_UPSTREAM_FAILED;
-    if (pool->paging && pages_may_grow(pool))
+    enum bfc_status status = pages_lock_awake(pool) ? BFC_UPSTREAM_FAILED : BFC_OUT_OF_MEMORY;
+    if (pool->paging && status == BFC_UPSTREAM_FAILED && pages_may_grow(pool))
         status = add_paged(pool, bytes, start);
     if (status == BFC_UPSTREAM_FAILED)
         status = add_plain(pool, bytes, start);

@@ -18,10 +18,11 @@ struct page {
     /* when a call of bfc_pool_trim_idle first found the page ready, as every call has since */
     uint64_t seen_ns;
     uint32_t look; /* the number of the last call that found it ready, from 1 on */
-    uint32_t pins; /* number of pins on the page */
+    uint32_t pins; /* how many pins keep the page where it is */
     /* whether the page is still mapped but unused, because unmapping failed: its addresses count as
      * bare */
     bool lost;
+    bool asleep; /* whether the memory is gone and the handle void; the caller has the contents */
 };
 
 struct page_array {

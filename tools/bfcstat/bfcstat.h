@@ -66,6 +66,8 @@ int record_once(const struct request *request, int directory, FILE *file);
 
 /* The commands; each returns the exit status. */
 int run_trim(const struct request *request, int directory);
+int run_sleep(const struct request *request, int directory);
+int run_wake(const struct request *request, int directory);
 int run_record(const struct request *request, int directory);
 int run_report(const struct request *request, int directory);
 int run_who(const struct request *request, int directory);

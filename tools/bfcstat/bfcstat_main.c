@@ -29,6 +29,7 @@ static const char usage[] =
     "               [PID | SEGMENT]\n"
     "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
+    "       bfcstat sleep|wake PID\n"
     "       bfcstat who [--diff=SECONDS|FILE] [--by=library|tag]\n"
     "                   [--json | --collapsed | --sites=COUNT] [-o FILE] PID|FILE\n"
     "       bfcstat plan -o FILE [--device=NUMBER] PID\n"
@@ -42,6 +43,8 @@ static const char usage[] =
     "configuration.\n"
     "  top        all jobs live\n"
     "  trim       has a job give cached memory back\n"
+    "  sleep      has an idle job give all its memory back, until it needs it (docs/sleep.md);\n"
+    "  wake       has it take the memory again now\n"
     "  who        by library and by call stack, who holds its memory (docs/who.md)\n"
     "  plan       takes out the plan that it follows (BFC_PLAN=auto), for the next run to begin\n"
     "             with (docs/plan.md)\n"
@@ -187,11 +190,11 @@ static int complain_usage(const char *what) {
 }
 
 static int complain_word(const char *word) {
-    fprintf(
-        stderr,
-        "bfcstat: %s: neither a command (top, trim, who, plan, record, snapshot, report, serve) "
-        "nor a process id\n",
-        word);
+    fprintf(stderr,
+            "bfcstat: %s: neither a command (top, trim, sleep, wake, who, plan, record, snapshot, "
+            "report, serve) "
+            "nor a process id\n",
+            word);
     return MISUSED;
 }
 
@@ -359,6 +362,8 @@ int run_serve(const struct request *request, int directory) {
 static const struct command commands[] = {
     {"top", run_top, false, false, "di", true},
     {"trim", run_trim, true, false, "db", false},
+    {"sleep", run_sleep, true, false, "d", false},
+    {"wake", run_wake, true, false, "d", false},
     {"who", run_who, true, false, "djocswy", false},
     {"plan", run_plan, true, true, "doD", false},
     {"record", run_record, true, true, "doite", true},

@@ -68,8 +68,9 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
         return;
     if (!gpu->total)
         gpu->total = pool->device_total;
-    gpu->in_use += pool->stats.in_use;
-    gpu->cached += bfc_pool_cached(&pool->stats);
+    uint64_t asleep = pool->pages.asleep, in_use = bfc_min(pool->stats.in_use, asleep);
+    gpu->in_use += pool->stats.in_use - in_use;
+    gpu->cached += bfc_subtract_saturating(bfc_pool_cached(&pool->stats), asleep - in_use);
     if (pool->device_free_ns <= gpu->asked_ns)
         return;
     gpu->asked_ns = pool->device_free_ns;

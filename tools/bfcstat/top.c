@@ -259,8 +259,9 @@ static const char *command_text(const struct row *row, char *text, size_t size) 
     if (row->job->header.rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
     waiter_text(waiter, waiting, sizeof waiting);
-    snprintf(text, size, "%s%s%s%s%s", user, waiter && COLS < WIDE ? "waits" : waiting,
-             waiter ? ": " : "", rank, job_command(row->job, command, sizeof command));
+    snprintf(text, size, "%s%s%s%s%s%s", user, job_sleep_prefix(row->job),
+             waiter && COLS < WIDE ? "waits" : waiting, waiter ? ": " : "", rank,
+             job_command(row->job, command, sizeof command));
     return text;
 }
 

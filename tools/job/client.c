@@ -78,3 +78,42 @@ enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_nam
     *released = asking.released;
     return result;
 }
+
+/* ---- sleep ---- */
+
+struct asking_sleep {
+    bool wake;
+    struct bfc_bounded_wait wait;
+    struct bfc_sleep_answer *answer;
+    enum bfc_ask_result result;
+};
+
+static enum bfc_read_result ask_sleep(const struct bfc_segment_look *look, char *base,
+                                      void *context) {
+    struct asking_sleep *asking = context;
+    struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
+    struct bfc_segment_sleep *sleep = &header->sleep;
+    (void)look;
+    bool served = bfc_ask_wait_for_helper(header);
+    if (served)
+        bfc_request_sleep(header, asking->wake ? &sleep->wake_asked : &sleep->asked);
+    while (served && !bfc_sleep_is_answered(sleep))
+        served = bfc_segment_has_helper(header) && bfc_bounded_wait_nap(&asking->wait);
+    asking->result = served ? BFC_ASK_DONE : BFC_ASK_UNANSWERED;
+    asking->answer->sleep = *sleep;
+    asking->answer->asleep = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        asking->answer->asleep += bfc_segment_sections_of(header)[i].pages.asleep;
+    return BFC_READ_OK;
+}
+
+enum bfc_ask_result bfc_segment_ask_sleep(int directory, const struct bfc_segment_name *name,
+                                          bool wake, unsigned timeout_ms,
+                                          struct bfc_sleep_answer *answer, char *reason,
+                                          size_t size) {
+    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    struct asking_sleep asking = {.wake = wake, .wait = bfc_ask_wait(timeout_ms), .answer = answer};
+    enum bfc_read_result result =
+        bfc_segment_visit_guarded(&look, directory, true, ask_sleep, &asking);
+    return result == BFC_READ_OK ? asking.result : BFC_ASK_REFUSED;
+}

@@ -39,4 +39,17 @@ enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_nam
                                      uint64_t bytes, unsigned timeout_ms, uint64_t *released,
                                      char *reason, size_t size);
 
+/* What a job answered to a request about sleep. */
+struct bfc_sleep_answer {
+    struct bfc_segment_sleep sleep;
+    uint64_t asleep; /* bytes of all its pools that are asleep */
+};
+
+/* Has the job fall asleep, or with `wake` wake, and waits until that is over. A job that works
+ * after it has answered may be awake again when this returns. */
+enum bfc_ask_result bfc_segment_ask_sleep(int directory, const struct bfc_segment_name *name,
+                                          bool wake, unsigned timeout_ms,
+                                          struct bfc_sleep_answer *answer, char *reason,
+                                          size_t size);
+
 #endif

@@ -5,6 +5,7 @@
 #include "interpose/features/gate/only_stream.h"
 #include "interpose/features/gate/program_waits.h"
 #include "interpose/features/gate/submissions.h"
+#include "interpose/features/gate/unseen_work.h"
 #include "interpose/table/feature.h"
 
 /* By default submissions are counted where that saves fences, which older drivers lack. */
@@ -27,9 +28,13 @@ static const struct bfc_counter counter = {
     .begin_thread = bfc_submitter_begin,
     .meet_stream = bfc_only_stream_meet,
     .hide = bfc_only_stream_hide,
+    .note_table = bfc_unseen_note_table,
+    .may_overlap = bfc_unseen_may_overlap,
     .leave = bfc_only_stream_leave,
     .bar = bfc_only_stream_bar,
     .unbar = bfc_only_stream_unbar,
+    .close = bfc_only_stream_close,
+    .open = bfc_only_stream_open,
     .stream_ending = bfc_only_stream_destroyed,
     .wait_begin = bfc_program_wait_begin,
     .wait_end = bfc_program_wait_end,

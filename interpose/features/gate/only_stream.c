@@ -23,6 +23,9 @@
 #include "interpose/stats/published_segment.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
+static CUstream state = BFC_STREAMS_MANY; /* what bfc_only.stream says while the gate is open */
+static CUresult (*waker)(void); /* atomic; NULL: the gate is open. Else bfc_only.stream says
+                                   CHANGING, so that every submission comes to this file */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
 static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
 static unsigned bars;    /* reasons for which no trial may begin */
@@ -46,8 +49,18 @@ static struct ON_LINES_OF_ITS_OWN {
     int to_trial;     /* frees until the next trial */
 } frees = {.to_trial = FIRST_PAUSE};
 
+static CUstream read_word(void) {
+    return state;
+}
+
+static void write_word(CUstream word) {
+    state = word;
+    if (!waker)
+        bfc_store_seq_cst(&bfc_only.stream, word);
+}
+
 void bfc_only_stream_begin_process(void) {
-    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_NONE_YET);
+    write_word(BFC_STREAM_NONE_YET);
     bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
@@ -99,10 +112,6 @@ static void order_all(void) {
 
 /* ---- changes of the word, under the lock ---- */
 
-static CUstream read_word(void) {
-    return bfc_load_relaxed(&bfc_only.stream);
-}
-
 static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
 }
@@ -125,9 +134,9 @@ static void set_many(void) {
     if (only == BFC_STREAMS_MANY)
         return;
     bfc_store_seq_cst(&leaving, only);
-    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_CHANGING);
+    write_word(BFC_STREAM_CHANGING);
     order_all();
-    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
+    write_word(BFC_STREAMS_MANY);
     if (pause_of_trials < LONGEST_PAUSE)
         pause_of_trials *= 2;
     bfc_store_relaxed(&frees.to_trial, pause_of_trials);
@@ -150,7 +159,7 @@ static bool become_partners(CUstream only, CUstream stream) {
         (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) || !is_blocking(other))
         return false;
     bfc_store_release(&partner, other);
-    bfc_store_seq_cst(&bfc_only.stream, CU_STREAM_LEGACY);
+    write_word(CU_STREAM_LEGACY);
     return true;
 }
 
@@ -166,23 +175,58 @@ static void meet_stream(CUstream stream) {
     if (!can_be_alone(stream))
         set_many();
     else if (only == BFC_STREAM_NONE_YET)
-        bfc_store_seq_cst(&bfc_only.stream, stream);
+        write_word(stream);
     else if (!become_partners(only, stream))
         set_many();
     publish_streams();
 }
 
-/* The stream that is being left may go on meanwhile: the change orders others behind it. */
-void bfc_only_stream_meet(CUstream stream) {
+/* Meets the stream while the gate is open. False: it is closed, or was closed meanwhile. */
+static bool meet_if_open(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
-    bfc_submissions_note_stream(stream);
-    if (only == BFC_STREAMS_MANY ||
+    if (bfc_load_seq_cst(&waker))
+        return false;
+    /* The stream that is being left may go on meanwhile: the change orders others behind it. */
+    if (only == BFC_STREAMS_MANY || stream == BFC_STREAMS_MANY ||
         (only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
-        (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)) ||
-        bfc_process_is_forked())
-        return;
+        (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)))
+        return true;
     pthread_mutex_lock(&lock);
-    meet_stream(stream);
+    bool open = !waker;
+    if (open)
+        meet_stream(stream);
+    pthread_mutex_unlock(&lock);
+    return open;
+}
+
+/* Who closes the gate waits until no thread is inside a submission; so this thread is not while it
+ * waits for the gate to open. */
+CUresult bfc_only_stream_meet(CUstream stream) {
+    CUresult result = CUDA_SUCCESS;
+    if (stream != BFC_STREAMS_MANY)
+        bfc_submissions_note_stream(stream);
+    while (!bfc_process_is_forked() && result == CUDA_SUCCESS && !meet_if_open(stream)) {
+        CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
+        bfc_store_release(&bfc_submitter.count, bfc_submitter.count - 1);
+        if (wake)
+            result = wake();
+        bfc_exchange_seq_cst(&bfc_submitter.count, bfc_submitter.count + 1);
+    }
+    return result;
+}
+
+bool bfc_only_stream_close(CUresult (*wake)(void)) {
+    pthread_mutex_lock(&lock);
+    bfc_store_seq_cst(&waker, wake);
+    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_CHANGING);
+    pthread_mutex_unlock(&lock);
+    return bfc_submissions_barrier();
+}
+
+void bfc_only_stream_open(void) {
+    pthread_mutex_lock(&lock);
+    bfc_store_seq_cst(&waker, NULL);
+    write_word(state);
     pthread_mutex_unlock(&lock);
 }
 
@@ -228,6 +272,9 @@ void bfc_only_stream_hide(const char *what) {
         return;
     bool is_first = bfc_submissions_hide(what);
     bfc_only_stream_bar();
+    CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
+    if (wake)
+        wake();
     if (!is_first)
         return;
     bfc_store_release(&given_up, true);
@@ -276,10 +323,10 @@ static bool begin_trial(uint64_t *sum) {
     bfc_store_seq_cst(&trial, trial + 1);
     proof.arena = 0;
     bfc_store_relaxed(&partner, NULL);
-    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAM_NONE_YET);
+    write_word(BFC_STREAM_NONE_YET);
     if (bfc_submissions_barrier() && bfc_submissions_count(sum))
         return true;
-    bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
+    write_word(BFC_STREAMS_MANY);
     return false;
 }
 
@@ -347,7 +394,7 @@ static void restart_trial(const struct bfc_moment *moment) {
     if (sum == moment->submissions)
         note_success();
     else
-        bfc_store_seq_cst(&bfc_only.stream, BFC_STREAMS_MANY);
+        write_word(BFC_STREAMS_MANY);
 }
 
 void bfc_only_stream_waited(const struct bfc_moment *moment) {

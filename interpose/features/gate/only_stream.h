@@ -19,8 +19,19 @@
 /* To be called before any hook is given out, if submissions are to be counted. */
 void bfc_only_stream_begin_process(void);
 
-/* Makes a stream the only one, or ends that state, before a submission to it goes on. */
-void bfc_only_stream_meet(CUstream stream);
+/* Makes a stream the only one, or ends that state, before a submission to it goes on. While the
+ * gate is closed, calls the function that was given first, and returns its error. */
+CUresult bfc_only_stream_meet(CUstream stream);
+
+/*
+ * From bfc_only_stream_close to bfc_only_stream_open every submission and every other use of memory
+ * (bfc_stay_awake) comes to bfc_only_stream_meet, which calls `wake` until the gate is open or
+ * `wake` returns an error. Those that began before are counted by bfc_submissions_count; if
+ * bfc_only_stream_close returns false, because the kernel has no barrier for all threads, one of
+ * them may be missed.
+ */
+bool bfc_only_stream_close(CUresult (*wake)(void));
+void bfc_only_stream_open(void);
 
 /* May there be one stream at present? A cheap first look. */
 static inline bool bfc_only_stream_may_be(void) {

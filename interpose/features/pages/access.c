@@ -31,7 +31,7 @@ struct run {
 
 static bool extend_run(void *context, const struct bfc_page_info *page) {
     struct run *run = context;
-    if (page->lost)
+    if (page->lost || page->asleep)
         return true;
     if (!run->bytes)
         run->start = page->start;

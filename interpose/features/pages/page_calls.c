@@ -271,6 +271,8 @@ static bool note_page(void *context, const struct bfc_page_info *page) {
 /* Gives one page back to the device; returns its bytes, 0 if that failed. */
 static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const struct bfc_page_info *page) {
+    if (page->asleep)
+        return 0;
     if (!note_result(arena, "cuMemUnmap", page->bytes,
                      bfc_retry_unmap(driver, page->start, page->bytes)))
         return 0;

@@ -114,7 +114,8 @@ static struct bfc_other_job describe_ourselves(const struct wait *wait) {
     struct bfc_other_job job = {.pid = wait->published->pid};
     struct bfc_arena *one = NULL;
     while ((one = bfc_arena_next_on(arena->device, one)))
-        job.in_use += bfc_load_relaxed(&one->stats.section->stats.in_use);
+        job.in_use += bfc_subtract_saturating(bfc_load_relaxed(&one->stats.section->stats.in_use),
+                                              bfc_load_relaxed(&one->stats.section->pages.asleep));
     job.cached = bfc_subtract_saturating(bfc_load_relaxed(&arena->on->reserved), job.in_use);
     return job;
 }

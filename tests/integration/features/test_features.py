@@ -26,6 +26,7 @@ ASKING = {
     "pressure": ("BFC_WAIT=2", "0"),
     "record": ("BFC_RECORD=/nowhere/trace", "none"),
     "share": (None, None),  # its absence is BFC_IPC=off
+    "sleep": ("BFC_SLEEP_IDLE=5", "none"),
     "spill": ("BFC_SPILL=1G", "0"),
     "watch": ("BFC_TRIM_IDLE=1", "none"),
     "who": ("BFC_STACKS=all", "off"),

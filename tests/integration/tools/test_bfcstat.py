@@ -256,7 +256,7 @@ class Bfcstat(unittest.TestCase):
         self.assertRegex(self.shown(), r" waits for 3\.20 GiB for [0-9.]+ \w+, position 2: rank 3 of 4: ")
         (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
         rungs = {"pool": (7, 1, 1000000), "contexts": (6, 1, 2000000), "jobs": (5, 3, 7000000),
-                 "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
+                 "sleep": (0, 0, 0), "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
         self.assertEqual(pool["last_resorts"],
                          {rung: {"tried": tried, "saved": saved, "ns": ns} for rung, (tried, saved, ns) in rungs.items()})
         self.assertEqual(list(pool["last_resorts"]), list(rungs))
@@ -267,7 +267,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual((pool["waiting"]["bytes"], pool["waiting"]["position"]), (3277 << 20, 2))
         self.assertGreaterEqual(pool["waiting"]["waited_ns"], 12 * 10**9)
         text = self.shown("--prometheus")
-        for rung, (tried, saved, ns) in rungs.items():
+        for rung, (tried, saved, ns) in ((rung, counts) for rung, counts in rungs.items() if counts[0]):
             self.assertRegex(text, rf'bfcpreload_last_resorts_total\{{.*rung="{rung}"\}} {tried}\n')
             self.assertRegex(text, rf'bfcpreload_last_resorts_saved_total\{{.*rung="{rung}"\}} {saved}\n')
             (seconds,) = re.findall(rf'bfcpreload_last_resort_seconds_total\{{.*rung="{rung}"\}} (\S+)\n', text)
@@ -375,7 +375,8 @@ class Bfcstat(unittest.TestCase):
         for command in ("who", "plan", "record", "snapshot"):
             self.assertIn("only report writes to standard output", self.bfcstat(command, "-o", "-", "1").stderr)
         for arguments in ["statt"], ["statt", "1"]:
-            self.assertEqual(self.bfcstat(*arguments).stderr, "bfcstat: statt: neither a command (top, trim, who, plan, "
+            self.assertEqual(self.bfcstat(*arguments).stderr,
+                             "bfcstat: statt: neither a command (top, trim, sleep, wake, who, plan, "
                              "record, snapshot, report, serve) nor a process id\n")
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")

@@ -81,6 +81,7 @@ struct job_totals job_totals(const struct bfc_job *job) {
             totals.requested += pool->stats.requested;
             totals.cached += bfc_pool_cached(&pool->stats);
             totals.reserved += pool->stats.reserved;
+            totals.asleep += pool->pages.asleep;
         }
         totals.host_waits += pool->host_waits;
         totals.waits += pool->stats.waits;
@@ -89,4 +90,18 @@ struct job_totals job_totals(const struct bfc_job *job) {
         totals.misses += pool->stats.misses;
     }
     return totals;
+}
+
+const char *job_sleep_name(uint64_t state) {
+    static const char *const names[] = {
+        [BFC_SLEEP_AWAKE] = "awake",
+        [BFC_SLEEP_FALLING] = "falling asleep",
+        [BFC_SLEEP_ASLEEP] = "asleep",
+        [BFC_SLEEP_WAKING] = "waking",
+    };
+    return state <= BFC_SLEEP_WAKING ? names[state] : "other";
+}
+
+const char *job_sleep_prefix(const struct bfc_job *job) {
+    return job->header.sleep.state == BFC_SLEEP_ASLEEP ? "asleep: " : "";
 }

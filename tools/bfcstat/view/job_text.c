@@ -40,8 +40,9 @@ static const char *command_of(const struct findings *findings, const struct bfc_
                  header->ranks);
     else if (header->rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", header->rank);
-    snprintf(text, size, "%s%s%s%s%s", user, waiter_text(waiter, waiting, sizeof waiting),
-             waiter ? ": " : "", rank, job_command(job, command, sizeof command));
+    snprintf(text, size, "%s%s%s%s%s%s", user, job_sleep_prefix(job),
+             waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank,
+             job_command(job, command, sizeof command));
     return text;
 }
 
@@ -502,6 +503,43 @@ static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
             text_count(gate->checks, b, sizeof b), plural_ending(gate->checks));
 }
 
+static void show_sleep_times(const struct bfc_segment_sleep *sleep, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE];
+    if (!sleep->falls)
+        return;
+    print_label(stream, "");
+    fprintf(stream, "fell asleep %s time%s, the last in %s; woke %s time%s, the last in %s\n",
+            text_count(sleep->falls, a, sizeof a), plural_ending(sleep->falls),
+            text_duration(sleep->fall_ns, b, sizeof b), text_count(sleep->wakes, c, sizeof c),
+            plural_ending(sleep->wakes), text_duration(sleep->wake_ns, d, sizeof d));
+    if (sleep->refused) {
+        print_label(stream, "");
+        fprintf(stream, "could not wake %s time%s, since the device was full\n",
+                text_count(sleep->refused, a, sizeof a), plural_ending(sleep->refused));
+    }
+}
+
+/* Shows whether the job is asleep, where its contents are, and what stays or why it is awake. */
+static void show_sleep(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_sleep *sleep = &job->header.sleep;
+    char why[2 * sizeof sleep->why], where[2 * sizeof sleep->where], age[TEXT_FIGURE],
+        a[TEXT_FIGURE], b[TEXT_FIGURE];
+    uint64_t now = bfc_wall_clock_ns();
+    if (!sleep->active_ns && !sleep->falls && !sleep->why[0])
+        return;
+    print_label(stream, "sleep");
+    fprintf(stream, "%s", job_sleep_name(sleep->state));
+    if (sleep->state == BFC_SLEEP_ASLEEP)
+        fprintf(stream, " for %s: %s are in %s, %s stay",
+                text_duration(bfc_subtract_saturating(now, sleep->since_ns), age, sizeof age),
+                bfc_bytes_text(job_totals(job).asleep, a, sizeof a),
+                text_printable(sleep->where, where, sizeof where),
+                bfc_bytes_text(sleep->kept, b, sizeof b));
+    fprintf(stream, "%s%s\n", sleep->why[0] ? ": " : "",
+            text_printable(sleep->why, why, sizeof why));
+    show_sleep_times(sleep, stream);
+}
+
 static void show_coverage(const struct bfc_job *job, FILE *stream) {
     const struct bfc_segment_header *header = &job->header;
     struct bfc_pooled_calls pooled = bfc_job_pooled(job);
@@ -575,6 +613,7 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
         fputs("\nno pool: no allocation has been served from one yet\n", stream);
     show_charts_text(job, stream);
     show_gate(&job->header, stream);
+    show_sleep(job, stream);
     show_coverage(job, stream);
     show_configuration(&job->header, stream);
 }

@@ -45,6 +45,7 @@ static void put_pages(struct json_writer *json, const struct bfc_segment_pool *p
     json_unsigned(json, "moved", bfc_pages_moved(pages));
     json_unsigned(json, "released", pages->released);
     json_unsigned(json, "calls", pages->calls);
+    json_unsigned(json, "asleep", pages->asleep);
     json_object_end(json);
 }
 
@@ -240,6 +241,23 @@ static void put_gate(struct json_writer *json, const struct bfc_segment_gate *ga
     json_object_end(json);
 }
 
+static void put_sleep(struct json_writer *json, const struct bfc_job *job) {
+    const struct bfc_segment_sleep *sleep = &job->header.sleep;
+    json_object(json, "sleep");
+    json_string(json, "state", job_sleep_name(sleep->state));
+    json_unsigned(json, "since_ns", sleep->since_ns);
+    json_unsigned(json, "asleep", job_totals(job).asleep);
+    json_unsigned(json, "kept", sleep->kept);
+    json_string(json, "where", sleep->where);
+    json_string(json, "why", sleep->why);
+    json_unsigned(json, "falls", sleep->falls);
+    json_unsigned(json, "wakes", sleep->wakes);
+    json_unsigned(json, "refused", sleep->refused);
+    json_unsigned(json, "fall_ns", sleep->fall_ns);
+    json_unsigned(json, "wake_ns", sleep->wake_ns);
+    json_object_end(json);
+}
+
 static void put_configuration(struct json_writer *json, const struct bfc_segment_header *header) {
     json_object(json, "configuration");
     for (const char *line = header->configuration; *line;) {
@@ -273,6 +291,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
             put_pool(json, job, i);
     json_array_end(json);
     put_gate(json, &header->gate);
+    put_sleep(json, job);
     put_coverage(json, job);
     put_configuration(json, header);
 }

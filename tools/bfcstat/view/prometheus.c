@@ -64,6 +64,8 @@ static const struct family families[] = {
     {"pages_created_bytes_total", "counter", "Pages made.", FIELD(pages.created), 1},
     {"pages_mapped_bytes_total", "counter", "Pages mapped, new or moved.", FIELD(pages.mapped), 1},
     {"pages_released_bytes_total", "counter", "Pages given back.", FIELD(pages.released), 1},
+    {"asleep_bytes", "gauge", "Memory that is asleep: reserved, but not on the device.",
+     FIELD(pages.asleep), 1},
     {"page_calls_total", "counter", "Driver calls for pages.", FIELD(pages.calls), 1},
     {"plan_memory_bytes", "gauge", "Reserved for the plan that is followed.", FIELD(plan.memory),
      1},
@@ -450,6 +452,22 @@ static uint64_t gate_checks(const struct bfc_segment_header *header) {
     return header->gate.checks;
 }
 
+static uint64_t is_asleep(const struct bfc_segment_header *header) {
+    return header->sleep.state == BFC_SLEEP_ASLEEP;
+}
+
+static uint64_t sleep_falls(const struct bfc_segment_header *header) {
+    return header->sleep.falls;
+}
+
+static uint64_t sleep_wakes(const struct bfc_segment_header *header) {
+    return header->sleep.wakes;
+}
+
+static uint64_t sleep_refused(const struct bfc_segment_header *header) {
+    return header->sleep.refused;
+}
+
 /* Writes the figures of whole jobs. */
 static void put_jobs(const struct metrics *metrics) {
     static const struct {
@@ -462,6 +480,10 @@ static void put_jobs(const struct metrics *metrics) {
         {"gate_streams_total", "counter", "Streams that had work.", gate_seen},
         {"gate_left_total", "counter", "Times that it was no longer one stream.", gate_left},
         {"gate_checks_total", "counter", "Checks that no work is unseen.", gate_checks},
+        {"asleep", "gauge", "Whether the job is asleep.", is_asleep},
+        {"sleeps_total", "counter", "Times that the job fell asleep.", sleep_falls},
+        {"wakes_total", "counter", "Times that it woke.", sleep_wakes},
+        {"wakes_refused_total", "counter", "Times that it could not wake.", sleep_refused},
     };
     for (size_t f = 0; f < sizeof of_jobs / sizeof of_jobs[0]; f++) {
         put_head(metrics, of_jobs[f].name, of_jobs[f].type, of_jobs[f].help);

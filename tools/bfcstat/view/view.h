@@ -72,11 +72,17 @@ struct findings {
 /* Sums over a job's pools whose contexts have not ended. Sizes are bytes of device memory, except
  * `spilled`: bytes in use of host memory (BFC_SPILL), in `spilled_blocks` blocks. */
 struct job_totals {
-    uint64_t in_use, requested, cached, reserved, host_waits, waits, out_of_memory;
+    uint64_t in_use, requested, cached, reserved, asleep, host_waits, waits, out_of_memory;
     uint64_t spilled, spilled_blocks;
     uint64_t hits, misses;
 };
 struct job_totals job_totals(const struct bfc_job *job);
+
+/* The name of a state of enum bfc_sleep_state. */
+const char *job_sleep_name(uint64_t state);
+
+/* Returns what goes before a sleeping job's command: "asleep: "; or nothing. */
+const char *job_sleep_prefix(const struct bfc_job *job);
 
 /* Returns the thread that waits for memory for this pool, the one that began first if several wait;
  * NULL: none. waited_ns is the time since it began; 0 if bfcstat's clock is behind the job's, as it

@@ -1,0 +1,272 @@
+/* Falling asleep: the steps of sleep.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/context/contexts.h"
+#include "interpose/features/sleep/store.h"
+#include "interpose/features/sleep/turn.h"
+#include "interpose/host/background.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_fence.h"
+#include "interpose/reuse/settle_arena.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/published_segment.h"
+#include "interpose/table/counter.h"
+
+/* The longest that threads inside submissions, and work of the device, are waited for. A program
+ * whose memory another job is due waits longer, since it would not stop by itself. */
+#define LIMIT_NS BFC_NS_PER_SECOND
+#define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
+#define LOOK_NS UINT64_C(2000000)
+
+static bool is_forced; /* by the turn's holder */
+
+/* Why the fall must end. */
+static const char *find_interruption(void) {
+    if (bfc_background_is_over())
+        return "the process exits";
+    if (!is_forced && bfc_turn_is_wanted())
+        return "the program used its memory meanwhile";
+    for (const struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next)
+        if (bfc_sleeping_arena_ends(one))
+            return "a context ends";
+    return NULL;
+}
+
+static bool goes_on(void) {
+    return !find_interruption();
+}
+
+/* ---- what forbids it ---- */
+
+static bool work_may_be_unseen(void) {
+    return bfc_load_acquire(&bfc_segment_counters()->gate.state) == BFC_GATE_GIVEN_UP;
+}
+
+static bool is_ours(const struct bfc_arena *arena) {
+    return !bfc_arena_is_host(arena);
+}
+
+/* Other contexts may copy to and from this memory, and their work is waited for only where they
+ * have arenas. */
+static const char *find_company(void) {
+    struct bfc_arena *arena = NULL;
+    unsigned own = 0;
+    while ((arena = bfc_arena_next(arena)))
+        own += is_ours(arena);
+    bool unknown = bfc_contexts_hide() && bfc_reuse_has_company(bfc_driver()) &&
+                   bfc_reuse_has_company(bfc_driver());
+    return unknown || bfc_load_seq_cst(&bfc_contexts_known) > own
+               ? "a context without memory of its own may use that of others"
+               : NULL;
+}
+
+static const char *find_obstacle(void) {
+    struct bfc_arena *arena = NULL;
+    bool some = false;
+    if (!bfc_counter)
+        return "submissions are not counted: set BFC_GATE=on, or BFC_SLEEP_IDLE";
+    if (work_may_be_unseen())
+        return "work may be submitted unseen (BFC_GATE is off by itself)";
+    while ((arena = bfc_arena_next(arena)))
+        some |= arena->features[bfc_sleep_slot] != NULL;
+    const struct bfc_process *process = bfc_process_if_made();
+    bool asked = process && process->options.backing != BFC_BACKING_MALLOC;
+    return some ? NULL
+           : asked
+               ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
+               : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
+}
+
+/* ---- the steps ---- */
+
+static uint64_t limit_ns(void) {
+    return bfc_kernel_now_ns() + (is_forced ? FORCED_LIMIT_NS : LIMIT_NS);
+}
+
+/* A thread that waits for the turn is not inside. */
+static const char *await_threads(void) {
+    uint64_t until = limit_ns(), sum;
+    while (!bfc_counter->count(&sum)) {
+        const char *why = find_interruption();
+        if (why || work_may_be_unseen())
+            return why ? why : "work may be submitted unseen";
+        if (bfc_kernel_now_ns() > until)
+            return "a thread is inside a call for long";
+        bfc_nap((long)LOOK_NS / 20);
+    }
+    return bfc_captures_exist() ? "a capture is under way" : NULL;
+}
+
+static const char *await_fence(struct bfc_arena *arena, bfc_fence fence) {
+    uint64_t until = limit_ns();
+    const char *why = NULL;
+    while (!why && bfc_reuse_wait(arena, fence, LOOK_NS) < fence) {
+        why = find_interruption();
+        if (!why && bfc_load_seq_cst(&arena->closers))
+            why = "a context ends";
+        if (!why && bfc_kernel_now_ns() > until)
+            why = "work of the device did not end in time";
+    }
+    return why;
+}
+
+static const char *await_context(struct bfc_arena *arena) {
+    bfc_fence fence;
+    if (!arena->fences)
+        return "the driver cannot record all work of a context (CUDA 12.5)";
+    if (bfc_load_relaxed(&arena->fatal))
+        return "a context has failed";
+    if (!bfc_arena_enter(arena))
+        return "a context ends";
+    CUresult result = bfc_reuse_record(bfc_driver(), arena, &arena->context, 1, false, &fence);
+    const char *why = result == CUDA_SUCCESS ? await_fence(arena, fence)
+                                             : "the driver refused to record an event";
+    bfc_arena_leave(arena);
+    return why;
+}
+
+static const char *await_contexts(void) {
+    struct bfc_arena *arena = NULL;
+    const char *why = NULL;
+    while (!why && (arena = bfc_arena_next(arena)))
+        if (is_ours(arena))
+            why = await_context(arena);
+    if (why)
+        bfc_arena_drop(arena);
+    return why;
+}
+
+/* Others' access to an arena's memory is no matter of fences alone: their devices may write to it
+ * at any time. */
+static bool may_sleep(struct bfc_arena *arena) {
+    return arena->features[bfc_sleep_slot] && !bfc_reuse_has_peers(arena) &&
+           !bfc_load_acquire(&arena->ended);
+}
+
+static const char *open_arenas(uint64_t *bytes) {
+    struct bfc_arena *arena = NULL;
+    const char *why = NULL;
+    while ((arena = bfc_arena_next(arena))) {
+        if (!may_sleep(arena))
+            continue;
+        bfc_reuse_settle(arena);
+        bfc_pool_trim(arena->pool, UINT64_MAX);
+        struct bfc_sleeping_arena *one = bfc_sleeping_arena_open(arena, *bytes, &why);
+        if (!one) {
+            bfc_arena_drop(arena);
+            return why;
+        }
+        one->next = bfc_sleeping.arenas;
+        bfc_sleeping.arenas = one;
+        *bytes += one->bytes;
+    }
+    return *bytes ? NULL : "none of its memory can sleep";
+}
+
+static const char *save_arenas(char *text, size_t size) {
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next) {
+        int error = 0;
+        CUresult result = bfc_sleeping_arena_save(one, bfc_sleeping.file, goes_on, &error);
+        const char *why = find_interruption();
+        if (result == CUDA_ERROR_NOT_READY && why)
+            return why;
+        if (result == CUDA_ERROR_OPERATING_SYSTEM)
+            snprintf(text, size, "the contents could not be kept: %s", strerror(error));
+        else
+            snprintf(text, size, "the driver refused a copy (CUresult %d)", (int)result);
+        if (result != CUDA_SUCCESS)
+            return text;
+    }
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static const char *chosen_place(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process ? process->options.sleep_to : "";
+}
+
+static const char *prepare_fall(char *text, size_t size) {
+    uint64_t bytes = 0;
+    const char *why = await_threads();
+    why = why ? why : find_company();
+    why = why ? why : await_contexts();
+    why = why ? why : open_arenas(&bytes);
+    if (why)
+        return why;
+    bfc_sleeping.file = bfc_sleep_store_open(chosen_place(), bytes, text, size);
+    if (bfc_sleeping.file < 0)
+        return text;
+    why = save_arenas(text, size);
+    return why ? why : find_interruption();
+}
+
+/* Threads that have asked for the turn by now get it before the rest of the pages goes. */
+static void release_arenas(uint64_t began) {
+    struct bfc_segment_sleep *told = bfc_sleep_told();
+    uint64_t kept = 0, all = 0;
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next) {
+        uint64_t bytes = bfc_sleeping_arena_release(one, goes_on);
+        bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_ASLEEP, bfc_kernel_now_ns() - began,
+                                bytes);
+        kept += one->kept;
+        all += bytes;
+    }
+    bfc_store_relaxed(&told->kept, kept);
+    bfc_store_relaxed(&told->fall_ns, bfc_kernel_now_ns() - began);
+    bfc_fetch_add_relaxed(&told->falls, 1);
+    snprintf(told->where, sizeof told->where, "%s", chosen_place()[0] ? chosen_place() : "memory");
+    snprintf(told->why, sizeof told->why, "%s", kept ? "exported or registered" : "");
+    bfc_log(BFC_LOG_INFO, "asleep: %s went back to the device, %s stay; the contents are in %s",
+            BFC_BYTES(all), BFC_BYTES(kept), told->where);
+}
+
+static void stay_awake(const char *why) {
+    static unsigned seen;
+    struct bfc_segment_sleep *told = bfc_sleep_told();
+    snprintf(told->why, sizeof told->why, "%s", why);
+    bfc_log_repeated(BFC_LOG_INFO, &seen, "the job stays awake: %s", why);
+}
+
+static bool fall_with_turn(void) {
+    char text[112];
+    uint64_t began = bfc_kernel_now_ns();
+    const char *why = find_obstacle();
+    if (why) {
+        stay_awake(why);
+        return false;
+    }
+    bfc_sleep_enter_state(BFC_SLEEP_FALLING);
+    why = bfc_counter->close(bfc_wake_up) ? prepare_fall(text, sizeof text)
+                                          : "the kernel has no barrier for all threads (membarrier)";
+    if (why) {
+        stay_awake(why);
+        bfc_sleeping_end();
+        return false;
+    }
+    release_arenas(began);
+    bfc_sleep_enter_state(BFC_SLEEP_ASLEEP);
+    return true;
+}
+
+bool bfc_fall_asleep(bool forced) {
+    bool asleep = true;
+    if (!bfc_turn_take())
+        return false;
+    if (bfc_sleep_state() == BFC_SLEEP_AWAKE) {
+        is_forced = forced;
+        asleep = fall_with_turn();
+        is_forced = false;
+    }
+    bfc_turn_give();
+    return asleep;
+}

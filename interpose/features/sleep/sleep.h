@@ -1,0 +1,79 @@
+/*
+ * Sleep: a job that does nothing gives all its pages back to the device, and wakes by itself.
+ *
+ * States, of the whole process: awake, falling asleep, asleep, waking. One thread at a time has the
+ * *turn* (a lock of fall_asleep.c) and changes the state; it alone reads and writes what is asleep.
+ * A thread of the library puts the process to sleep (sleeper_thread.c); whichever thread needs the
+ * memory first wakes it.
+ *
+ * Falling asleep, in this order; until the last step the contents are where they were, and any
+ * refusal, any call that needs memory, a context's end or the process's exit ends it with nothing
+ * but the cache lost:
+ * 1 The gate is closed (interpose/features/gate/only_stream.h). From then on every submission, and
+ *   every other call for which memory must be awake (bfc_stay_awake), asks for the turn, and that
+ *   ends the fall, unless another job is due (bfc_fall_asleep, `forced`).
+ * 2 Threads inside such calls are waited for, and nothing may capture. So nothing is submitted.
+ * 3 The work of all contexts that may use the memory is waited for, by fences, for a limited time.
+ * 4 Ready memory goes back. The pages are frozen (pool/pages.h): a pool that has to grow asks for
+ *   the turn as well. Frees, and allocations that fit, go on meanwhile and while asleep.
+ * 5 The contents of all pages go to the store.
+ * 6 Page by page: unmapped, released, noted as asleep. A page that the driver does not unmap stays
+ *   where it is.
+ *
+ * Waking: all pages are made, or none; if the device is full the last resorts are tried, as for an
+ * allocation. Then they are mapped at their old addresses, get access, and their contents; the
+ * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back,
+ * and the process is asleep as before: the call that needed the memory gets the error, and the next
+ * one tries again.
+ *
+ * What stays on the device: pinned pages (exports, registrations), memory of contexts that others
+ * have access to, regions that are not of pages, what the pool does not manage. A context's end
+ * takes the contents along, and a forked child has no part in any of this.
+ *
+ * Lock order: the turn; the gate's lock; the pages' turn of a pool; a pool's lock. A thread that
+ * waits for the turn holds none of these, and is not inside a submission.
+ */
+#ifndef BFC_INTERPOSE_SLEEP_H
+#define BFC_INTERPOSE_SLEEP_H
+
+#include "interpose/arena/state.h"
+#include "layout/segment.h"
+
+/* Of an arena with pages, arena->features has the calls for them (struct bfc_page_calls). */
+extern unsigned bfc_sleep_slot;
+
+/* What the segment tells; also without a segment. */
+struct bfc_segment_sleep *bfc_sleep_told(void);
+
+enum bfc_sleep_state bfc_sleep_state(void);
+
+/* Puts the process to sleep. `forced`: although the program goes on working, whose calls then wait.
+ * False: it is awake, and the segment's `why` says why. To be called by a thread of the library,
+ * inside bfc_background_begin. */
+bool bfc_fall_asleep(bool forced);
+
+/* Wakes the process, if it is not awake. Returns CUDA_SUCCESS, or the error with which a call that
+ * needs the memory fails. */
+CUresult bfc_wake_up(void);
+
+/* Forgets what is asleep of contexts that have ended; without the turn another thread does that. */
+void bfc_sleep_forget_ended(void);
+
+/* ---- the sleeper's thread ---- */
+
+/* Starts the thread, if the settings want it. */
+void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published);
+
+/* Has the thread look at the requests in the segment, and starts it if it does not run. */
+void bfc_sleeper_asked(struct bfc_segment_header *published);
+
+/* ---- other jobs ---- */
+
+/* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle
+ * first, until the call is served. */
+bool bfc_beg_neighbours(struct bfc_call *call);
+
+/* `explain_holders` of struct bfc_feature. */
+void bfc_explain_sleepers(struct bfc_message *message);
+
+#endif

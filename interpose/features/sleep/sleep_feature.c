@@ -1,0 +1,49 @@
+/* The feature `sleep` (sleep.h). */
+#include <stdlib.h>
+
+#include "interpose/arena/arena.h"
+#include "interpose/features/sleep/sleep.h"
+#include "interpose/table/feature.h"
+#include "pool/pages.h"
+
+static bool wake_for_pool(void *arena) {
+    (void)arena;
+    return bfc_wake_up() == CUDA_SUCCESS;
+}
+
+/* The pool gets the calls for pages of the feature `pages`, which comes first, and one more. */
+static void serve_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
+                       struct bfc_upstream *upstream) {
+    (void)driver;
+    struct bfc_page_calls *calls = upstream->pages ? malloc(sizeof *calls) : NULL;
+    if (!calls)
+        return;
+    *calls = *upstream->pages;
+    calls->wake = wake_for_pool;
+    arena->features[bfc_sleep_slot] = calls;
+    upstream->pages = calls;
+}
+
+static void free_calls(struct bfc_arena *arena) {
+    free(arena->features[bfc_sleep_slot]);
+}
+
+static void forget_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    (void)driver, (void)arena;
+    bfc_sleep_forget_ended();
+}
+
+static const struct bfc_feature sleeping = {
+    .name = "sleep",
+    .slot = &bfc_sleep_slot,
+    .segment_opened = bfc_sleeper_begin,
+    .reader_asked = bfc_sleeper_asked,
+    .arena_making = serve_pool,
+    .arena_ended = forget_arena,
+    .arena_freed = free_calls,
+    .resorts = {{.rung = BFC_RUNG_SLEEP,
+                 .event = BFC_EVENT_SAVED_SLEEP,
+                 .serve = bfc_beg_neighbours}},
+    .explain_holders = bfc_explain_sleepers,
+};
+BFC_REGISTER_FEATURE(sleeping);

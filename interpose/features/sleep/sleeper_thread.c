@@ -1,0 +1,174 @@
+/*
+ * The thread that puts the process to sleep: when the program has been idle, when another job is
+ * due its memory, and on request. It starts with the process if the settings ask for that, else
+ * with the first request.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/features/sleep/sleep.h"
+#include "interpose/host/background.h"
+#include "interpose/table/counter.h"
+#include "segment/other_jobs.h"
+#include "segment/queue.h"
+
+#define MS UINT64_C(1000000)
+/* While another job may be due the memory, the thread looks this often; otherwise four times within
+ * BFC_SLEEP_IDLE. */
+#define DUE_PERIOD_NS (20 * MS)
+#define LEAST_PERIOD_NS (5 * MS)
+/* A begging job is served only by one that has been idle for this long, if that is due. */
+#define LEAST_IDLE_NS (100 * MS)
+
+static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
+static uint32_t asked; /* futex: the number of requests so far */
+static bool started;   /* atomic */
+
+/* What the thread has seen. */
+static uint64_t submissions, active_ns, retry_ns;
+
+/* ---- how long the program has been idle ---- */
+
+static void look_at_submissions(void) {
+    uint64_t sum = 0;
+    bool still = bfc_counter && bfc_counter->count(&sum) && sum == submissions;
+    submissions = sum;
+    if (!still)
+        active_ns = bfc_kernel_now_ns();
+    bfc_store_relaxed(&bfc_sleep_told()->active_ns, active_ns);
+}
+
+static uint64_t idle_for(void) {
+    return bfc_kernel_now_ns() - active_ns;
+}
+
+/* ---- whether to fall asleep ---- */
+
+static bool quantum_is_over(void) {
+    uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
+    return quantum_ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= quantum_ns;
+}
+
+/* Whether an allocation of another job waits for memory that this one has (BFC_WAIT). */
+static bool memory_is_due(void) {
+    struct bfc_arena *arena = NULL;
+    bool due = false;
+    while ((arena = bfc_arena_next(arena)))
+        due |= !bfc_arena_is_host(arena) && bfc_waiters_want(arena->stats.section).bytes != 0;
+    return due;
+}
+
+static bool fall_asleep(bool forced) {
+    if (!bfc_background_begin())
+        return false;
+    bool asleep = bfc_fall_asleep(forced);
+    bfc_background_end();
+    if (asleep)
+        bfc_other_jobs_wake();
+    return asleep;
+}
+
+/* After a fall that came to nothing the next one waits, since it would mostly find the same. */
+static void fall_if_due(void) {
+    uint64_t now = bfc_kernel_now_ns();
+    bool forced = quantum_is_over() && memory_is_due();
+    if (bfc_sleep_state() != BFC_SLEEP_AWAKE || now < retry_ns || (!forced && idle_for() < idle_ns))
+        return;
+    if (!fall_asleep(forced))
+        retry_ns = now + bfc_min(bfc_max(idle_ns / 2, 10 * LEAST_PERIOD_NS), BFC_NS_PER_SECOND);
+}
+
+/* ---- requests ---- */
+
+static bool may_serve_beggar(void) {
+    return idle_for() >= idle_ns || (quantum_is_over() && idle_for() >= LEAST_IDLE_NS);
+}
+
+static void wake_up(void) {
+    if (!bfc_background_begin())
+        return;
+    bfc_wake_up();
+    bfc_background_end();
+}
+
+static void serve_requests(void) {
+    static uint32_t asleep_served, begged_served, wake_served;
+    struct bfc_segment_sleep *told = bfc_sleep_told();
+    uint32_t sleep = bfc_load_acquire(&told->asked), beg = bfc_load_acquire(&told->begged);
+    uint32_t wake = bfc_load_acquire(&told->wake_asked);
+    if (sleep != asleep_served)
+        fall_asleep(false);
+    else if (beg != begged_served && may_serve_beggar())
+        fall_asleep(false);
+    if (wake != wake_served)
+        wake_up();
+    asleep_served = sleep;
+    begged_served = beg;
+    wake_served = wake;
+    bfc_store_release(&told->answered, sleep + beg + wake);
+}
+
+/* ---- the thread ---- */
+
+static uint64_t period_ns(void) {
+    uint64_t ns = idle_ns == UINT64_MAX
+                      ? UINT64_MAX
+                      : bfc_min(bfc_max(idle_ns / 4, LEAST_PERIOD_NS), BFC_NS_PER_SECOND);
+    return quantum_ns == UINT64_MAX ? ns : bfc_min(ns, DUE_PERIOD_NS);
+}
+
+static void *run_sleeper(void *unused) {
+    (void)unused;
+    bfc_background_enter();
+    active_ns = bfc_kernel_now_ns();
+    while (!bfc_background_is_over()) {
+        uint32_t seen = bfc_load_acquire(&asked);
+        look_at_submissions();
+        serve_requests();
+        fall_if_due();
+        bfc_sleep_forget_ended();
+        struct timespec time = bfc_timespec(period_ns());
+        syscall(SYS_futex, &asked, FUTEX_WAIT_PRIVATE, seen,
+                period_ns() != UINT64_MAX ? &time : NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+static void start_thread(void) {
+    if (!bfc_exchange_acq_rel(&started, true) && !bfc_background_start(run_sleeper, NULL)) {
+        bfc_store_release(&started, false);
+        bfc_log(BFC_LOG_WARN, "no thread that puts the job to sleep");
+    }
+}
+
+static uint64_t in_ns(double seconds) {
+    return seconds < 0 ? UINT64_MAX : (uint64_t)(seconds * 1e9);
+}
+
+void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published) {
+    (void)published;
+    idle_ns = in_ns(process->options.sleep_idle);
+    quantum_ns = in_ns(process->options.sleep_quantum);
+    bfc_store_relaxed(&bfc_sleep_told()->woke_ns, bfc_kernel_now_ns());
+    if (period_ns() != UINT64_MAX)
+        start_thread();
+}
+
+void bfc_sleeper_asked(struct bfc_segment_header *published) {
+    const struct bfc_segment_sleep *told = &published->sleep;
+    if (!bfc_load_relaxed(&told->asked) && !bfc_load_relaxed(&told->begged) &&
+        !bfc_load_relaxed(&told->wake_asked))
+        return;
+    start_thread();
+    bfc_add_fetch_release(&asked, 1);
+    syscall(SYS_futex, &asked, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}

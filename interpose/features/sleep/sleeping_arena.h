@@ -1,0 +1,59 @@
+/*
+ * The pages of one arena that are, or are about to be, asleep. All functions are for the thread
+ * that has the turn (sleep.h). The functions that make driver calls enter the arena's context.
+ */
+#ifndef BFC_INTERPOSE_SLEEPING_ARENA_H
+#define BFC_INTERPOSE_SLEEPING_ARENA_H
+
+#include "interpose/features/sleep/copy_pages.h"
+#include "interpose/features/sleep/sleep.h"
+#include "pool/pages.h"
+
+struct bfc_sleeping_page {
+    bfc_addr start;
+    uint64_t bytes;
+    uint64_t at;   /* the place of the contents in the store */
+    bfc_page page; /* 0: not made yet */
+    bool mapped;   /* it is at its addresses, without its contents */
+};
+
+struct bfc_sleeping_arena {
+    struct bfc_arena *arena; /* with a reference */
+    struct bfc_sleeping_page *pages;
+    uint32_t count, room;
+    uint64_t bytes; /* of all pages */
+    uint64_t kept;  /* bytes of pages that are not among them, since they have to stay */
+    struct bfc_page_copier copier;
+    struct bfc_sleeping_arena *next;
+};
+
+/* Freezes the arena's pages, and lists those that can sleep, their contents from `at` in the store
+ * on. NULL: the host has no memory, or the driver refuses what copies need; nothing is frozen. */
+struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
+                                                   const char **why);
+
+/* Thaws the pages, and frees the record. */
+void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
+
+/* Copies the contents to the store or back. Results as those of copy_pages.h. */
+CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
+                                 bool (*goes_on)(void), int *error);
+
+/* Gives the pages back to the device, as long as `goes_on` says so and the driver unmaps them; the
+ * others stay, and leave the list. Returns how many bytes went. */
+uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
+
+/* Makes new pages for all that are asleep, or none; on an error `*error` is the driver's. */
+bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first, CUresult *error);
+
+/* Gives pages that were made, but are mapped nowhere, back. */
+void bfc_sleeping_arena_uncreate(struct bfc_sleeping_arena *sleeping);
+
+/* Maps the pages that were made at their addresses, with access and contents. On an error, which is
+ * returned, the pages have gone back, and all are asleep as before. */
+CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file, int *error);
+
+/* Whether calls into the arena's context must end, since it is about to end or has ended. */
+bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping);
+
+#endif

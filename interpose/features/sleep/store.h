@@ -1,0 +1,24 @@
+/*
+ * Where the contents of sleeping memory are kept: in a file without a name, of host memory
+ * (memfd_create) or in a folder of the user's choice. Nobody else can open it, and it ends with the
+ * process, however that ends. Parts that are all zero take no space. Not thread-safe.
+ */
+#ifndef BFC_INTERPOSE_SLEEP_STORE_H
+#define BFC_INTERPOSE_SLEEP_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Opens a store for `bytes` in `folder` ("" or memory: in host memory); returns its file, or -1:
+ * `why` says what is lacking. */
+int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t size);
+
+/* Return 0, or errno; ENOSPC also if the file has no more space, EIO if it has fewer bytes. */
+int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size);
+int bfc_sleep_store_read(int file, uint64_t at, void *bytes, size_t size);
+
+/* Forgets the contents, also those that a forked child could still reach, and closes the file. */
+void bfc_sleep_store_close(int file);
+
+#endif
