@@ -35,7 +35,8 @@
 #define PAGE_PART 64
 /* A page is too large for a block if it exceeds this many times the size made for that block. */
 #define MUCH 8
-#define WATCHED 1024 /* allocations that are watched for each large page, and each later step */
+/* so many allocations are watched for each large page, and for each later step */
+#define WATCHED 1024
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page is small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
