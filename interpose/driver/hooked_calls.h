@@ -69,6 +69,9 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_export_handle(driver, handle, pointer))                                                  \
     X(cuIpcCloseMemHandle, (CUdeviceptr pointer), bfc_close_handle(driver, pointer))               \
     X(cuCtxDisablePeerAccess, (CUcontext owner), bfc_share_disable_peer(driver, owner))            \
+    X(cuCtxPopCurrent, (CUcontext * context), leave_context(driver->cuCtxPopCurrent(context)))     \
+    X(cuCtxPopCurrent_v2, (CUcontext * context),                                                   \
+      leave_context(driver->cuCtxPopCurrent_v2(context)))                                          \
     X(cuCtxPushCurrent, (CUcontext context),                                                       \
       enter_context(driver, context, driver->cuCtxPushCurrent(context)))                           \
     X(cuCtxPushCurrent_v2, (CUcontext context),                                                    \
@@ -502,6 +505,7 @@ typedef unsigned long long bfc_cuda_flags;
  * with a default stream for each thread, into those of the variants for that. */
 #undef cuCtxCreate
 #undef cuCtxDestroy
+#undef cuCtxPopCurrent
 #undef cuCtxPushCurrent
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
