@@ -93,6 +93,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     struct bfc_arena *arena = bfc_thread_arena.arena;
     if (!bfc_arena_last_has_id(context) || bfc_context_id(driver, NULL) != context)
         return false;
+    bfc_thread_arena.has_context = true;
     uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     enum bfc_status status =
         bytes <= bfc_arena_plain_most(arena)

@@ -363,10 +363,12 @@ struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsig
                                           CUdeviceptr address) {
     struct bfc_arena *last = bfc_thread_arena.arena;
     CUcontext context = NULL;
-    return bfc_arena_last_has_id(id) && bfc_region_owner(address) == last &&
-                   driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == last->context
-               ? last
-               : NULL;
+    if (!bfc_arena_last_has_id(id) || bfc_region_owner(address) != last)
+        return NULL;
+    if (last->free_mode != BFC_FREE_SYNC && bfc_thread_arena.has_context)
+        return last;
+    bool is_current = driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == last->context;
+    return is_current ? last : NULL;
 }
 
 struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {

@@ -20,6 +20,8 @@
 struct bfc_thread_arena {
     struct bfc_arena *arena; /* the last arena of device memory */
     struct bfc_arena *host;  /* the last arena of host memory */
+    bool has_context; /* the thread had a current context when the runtime's short way allocated
+                         last, and no hook has seen since that it lost one */
     bool releases_at_exit;
 };
 extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC HIDDEN;
@@ -59,7 +61,8 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 /*
  * These functions tell about the arena that the calling thread used last, and change nothing:
  * whether its id is `id`, which is not 0, whichever context is current; and that arena if moreover
- * its context is current and `address` lies in its regions, else NULL.
+ * `address` lies in its regions and its context is current, else NULL. Where frees do not wait, it
+ * is enough that some context is current: with none, NVIDIA's runtime would make one current.
  */
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);

@@ -21,7 +21,6 @@
 /* Further calls that the library makes: NAME, parameters. */
 #define BFC_USED_CALLS(X)                                                                          \
     X(cuCtxGetCurrent, (CUcontext *))                                                              \
-    X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
     X(cuCtxGetDevice, (CUdevice *))                                                                \
     X(cuCtxGetApiVersion, (CUcontext, unsigned *))                                                 \
     X(cuCtxGetFlags, (unsigned *))                                                                 \

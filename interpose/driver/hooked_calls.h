@@ -482,6 +482,7 @@ typedef unsigned long long bfc_cuda_flags;
  * with a default stream for each thread, into those of the variants for that. */
 #undef cuCtxCreate
 #undef cuCtxDestroy
+#undef cuCtxPopCurrent
 #undef cuCtxPushCurrent
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset

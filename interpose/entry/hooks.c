@@ -52,8 +52,16 @@ static CUresult note_green_context(const struct bfc_driver *driver, const CUcont
 
 /* Registers a context that became current, since it may have been created unseen by any hook. */
 static CUresult enter_context(const struct bfc_driver *driver, CUcontext context, CUresult result) {
+    if (!context)
+        bfc_thread_arena.has_context = false;
     if (result == CUDA_SUCCESS && context && !bfc_contexts_has(driver, context))
         bfc_reuse_context_made(driver, bfc_green_owner(driver, context));
+    return result;
+}
+
+/* The context that is current then may be none. */
+static CUresult leave_context(CUresult result) {
+    bfc_thread_arena.has_context = false;
     return result;
 }
 
@@ -95,7 +103,11 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 }
 
 /* Begins a submission if the call's place is a stream. */
+<<<<<<< HEAD
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
+=======
+static ALWAYS_INLINE bool begin_in_place(struct bfc_place place) {
+>>>>>>> h-gate
     if (place.kind != BFC_PLACE_STREAM)
         return bfc_stay_awake(counted);
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;

@@ -23,7 +23,7 @@ PAIRS = 100000  # pair.c's, a round
 LAYERS = {
     "entry": "hooks.c allocate_memory.c free_memory.c memory.h open_arena.h feature.h driver.h process.h export_handle.h block_attributes.h "
              "group.h trace_writer.h",
-    "context": "arena.c arena.h region_map.c region_map.h",
+    "context": "arena.c arena.h region_map.c region_map.h current.c current.h",
     "capture, peers": "capture.c capture.h contexts.c contexts.h peers.c peers.h",
     "mode of free": "free_modes.c free_modes.h free_fence.c free_fence.h allocate.c allocate.h "
                     "free_while_capturing.c settle_arena.c free_in_stream_order.c",

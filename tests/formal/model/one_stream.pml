@@ -1,8 +1,9 @@
 /*
  * A model of the only stream, for spin: of how the library knows that all work goes to one stream,
  * and hands out freed blocks without a fence meanwhile. docs/internals/safety.md tells the argument;
- * interpose/submission/ and interpose/reuse/ are the code, whose reads and writes of what threads
- * share are a step each here. How a fence finds its block's next owner is the subject of free.pml;
+ * interpose/features/gate/ and interpose/table/counter.h are the code, whose reads and writes of what
+ * threads share are a step each here. A submission's count is not ordered by a barrier, so others may
+ * see it late, but not after the device sees the work. How a fence finds its block's next owner is the subject of free.pml;
  * here a fence is the set of kernels that its block waits for.
  *
  * One context with the streams 0 and 1, another with the stream OTHER; one or two cells of memory in
@@ -128,6 +129,7 @@ byte word = FIRST;
 byte leaving = NO_STREAM, partner = NO_STREAM;
 bit lock;
 byte count[THREADS];       /* of submissions; odd: inside one */
+bit late[THREADS];         /* the count has risen, and others do not see that yet */
 byte freed, ordered;
 byte bars;
 byte trial, succeeded;
@@ -198,6 +200,20 @@ inline leave_sets(k) {
     i_ = 0
 }
 
+/* Where no sum is kept for later, it matters only whether a thread is inside a submission. */
+#if MODE == SYNC || WAITS > 0 || BURSTS > 0
+#define NEXT(count) ((count) + 1)
+#else
+#define NEXT(count) (1 - (count))
+#endif
+
+inline show_count(t) {
+    if
+    :: late[t] -> late[t] = 0; count[t] = NEXT(count[t])
+    :: else
+    fi
+}
+
 #define RUNNABLE(k) ((pending & BIT(k)) != 0 && after[k] == 0 && (unpaid & BIT(k)) == 0)
 
 /* Completes kernels, and sees that the fence of a trial is complete. */
@@ -219,6 +235,11 @@ end:
 #endif
 #if ALL_KERNELS > 4
     :: COMPLETE(4)
+#endif
+    :: d_step { late[0] -> show_count(0) }
+    :: d_step { late[1] -> show_count(1) }
+#if THREADS > 2
+    :: d_step { late[2] -> show_count(2) }
 #endif
 #ifdef WITHOUT_PROOF
     :: d_step { succeeded != trial && word != MANY && !lock -> succeeded = trial }
@@ -271,13 +292,6 @@ inline use(c) {
 }
 
 /* ---- counting submissions ---- */
-
-/* Where no sum is kept for later, it matters only whether a thread is inside a submission. */
-#if MODE == SYNC || WAITS > 0 || BURSTS > 0
-#define NEXT(count) ((count) + 1)
-#else
-#define NEXT(count) (1 - (count))
-#endif
 
 #ifdef WITHOUT_HIDING
 #define IS_HIDDEN false
@@ -491,9 +505,9 @@ submitting:
     fi;
 #endif
 #ifndef WITHOUT_COUNT_FIRST
-    atomic { count[me] = NEXT(count[me]) };
+    late[me] = 1;
 #endif
-    atomic { /* bfc_only_stream_check */
+    atomic { /* bfc_submission_begin */
         if
         :: word == stream || word == MANY -> goto submitting_really
         :: else
@@ -527,6 +541,7 @@ submitting:
     atomic { word = 0; lock = 0 };
 
 submitting_really:
+    atomic { show_count(me) };
     atomic {
         submit(stream);
         if
@@ -775,12 +790,21 @@ beginning_trial: /* under the lock */
 #endif
         partner = NO_STREAM
     }
+#ifndef WITHOUT_TRIAL_WORD_FIRST
+    word = NONE_YET;
+#endif
+#ifndef WITHOUT_BARRIER
+    d_step {
+        show_count(0);
+        show_count(1);
+#if THREADS > 2
+        show_count(2);
+#endif
+    };
+#endif
+    count_submissions();
 #ifdef WITHOUT_TRIAL_WORD_FIRST
-    count_submissions();
     word = NONE_YET;
-#else
-    word = NONE_YET;
-    count_submissions();
 #endif
     atomic {
         if
