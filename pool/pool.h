@@ -98,6 +98,14 @@ struct bfc_upstream {
 enum bfc_policy { BFC_POLICY_BFC, BFC_POLICY_TF, BFC_POLICY_PYTORCH };
 enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GROWTH_PREALLOCATE };
 
+/* How large new pages are (pool/pages.h). */
+enum bfc_page_rule {
+    BFC_PAGE_AUTO, /* as `step` while free blocks lie together, ever smaller the more they are
+                      scattered */
+    BFC_PAGE_FIT,  /* at most a 64th of the block that they are made for */
+    BFC_PAGE_STEP, /* each step of growth is one page */
+};
+
 /* Zero-filled except where bfc_pool_config_default sets otherwise. Sizes in bytes. */
 struct bfc_pool_config {
     enum bfc_policy policy;
@@ -121,9 +129,8 @@ struct bfc_pool_config {
     double page_slack;     /* with pages: while less than (1 + page_slack) times the most that was
                               ever requested is reserved, new pages are made, none are moved */
     uint64_t page_most;    /* with pages: the largest page */
-    bool page_steps;       /* each step of growth is one page; false: no page exceeds a 64th of the
-                              block that it is made for */
-    bool track_idle;       /* bfc_pool_trim_idle will be called */
+    enum bfc_page_rule page_rule;
+    bool track_idle;    /* bfc_pool_trim_idle will be called */
     bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
     bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */

@@ -29,8 +29,9 @@ struct paging {
     uint32_t looks;            /* number of calls of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
     uint64_t moved_to_grow;                        /* bytes that moved to serve a request */
-    uint64_t step_most; /* bytes of the largest step of growth, lowered when the device refuses one
-                         */
+    uint64_t page_bound; /* page_rule auto: bytes of the largest page to make now */
+    uint64_t step_most;  /* bytes of the largest step of growth, lowered when the device refuses one
+                          */
 };
 
 /* Returns how many bytes may be added to `reserved` before the limit. */
@@ -47,6 +48,12 @@ static inline bool has_lost(const struct bfc_pool *pool, bfc_addr start, bfc_add
     while (i < table->pages.count && !page_table_at(table, i)->lost)
         i++;
     return i < table->pages.count && page_table_at(table, i)->start < end;
+}
+
+/* May pages be given back now for smaller ones in their place? */
+static inline bool pages_may_be_remade(const struct bfc_pool *pool) {
+    const struct bfc_page_calls *calls = &pool->paging->calls;
+    return !calls->may_remake || calls->may_remake(pool->upstream.context);
 }
 
 /* Rounds up to whole granules of pages. */
