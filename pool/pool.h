@@ -290,8 +290,8 @@ struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
 /* To be called after the wait for the device before a free, if bfc_pool_glimpse found that the pool
- * has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how many
- * bytes went. */
+ * has a surplus: gives idle regions back if that is due (regions/surplus.c). Returns how many bytes
+ * went. */
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {

@@ -144,8 +144,11 @@ struct bfc_pool {
     bool preallocated;
     bool wanted_elsewhere; /* others have asked for memory back, so large regions are kept whole
                               whatever growing costs */
-    bool has_surplus;      /* atomic: idle regions should go back (surplus.c) */
+    bool has_surplus;      /* atomic: idle regions may have to go back (surplus.c) */
     uint64_t surplus_releases;
+    uint64_t merge_bytes; /* the next region has at least so many bytes, for idle ones that went */
+    uint64_t merge_calls; /* reserve_calls when idle regions were merged last */
+    uint64_t frees_grown; /* number of frees when the pool grew last */
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
     struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
