@@ -48,8 +48,9 @@
 #define bfc_compare_exchange_seq_cst(at, expected, desired)                                        \
     __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* Orders the atomic operations before and after it, as the fences of C11 do. It is called a barrier
- * because a fence is a value on a timeline in this project. */
+/* Orders the atomic operations before it and after it, as a fence of C11 does. It is called a
+ * barrier because in this project a fence is a number that tells when work on the device is
+ * complete. */
 #define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BFC_BYTES_TEXT 24u /* bytes that suffice for the text below */
+#define BFC_BYTES_TEXT 24u /* the bytes that the text of bfc_bytes_text needs at most */
 
 /* Writes a number of bytes with three significant digits and a binary unit, as "512 B", "1.50 KiB"
  * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */

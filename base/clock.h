@@ -44,8 +44,8 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
 void bfc_nap(long ns);
 
 /*
- * Call this between two tries of something that another thread will soon make possible. Yields, and
- * after some tries sleeps, because a thread with a real-time priority never yields to one of a
+ * To be called between two tries of something that another thread will soon make possible. Yields,
+ * and after some tries sleeps, because a thread with a real-time priority never yields to one of a
  * lower priority. `*tries` is 0 at first.
  */
 void bfc_back_off(unsigned *tries);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define BFC_SHARE_TEXT 16u /* bytes that suffice for the text of bfc_share_text */
+#define BFC_SHARE_TEXT 16u /* the bytes that the text of bfc_share_text needs at most */
 
 /*
  * Writes a share as a percentage: "99.8 %" for 0.998. A share between 0 and 1 is never rounded to

@@ -16,7 +16,7 @@ uint64_t bfc_pid_namespace(void);
 bool bfc_file_status(int file, struct stat *status);
 bool bfc_file_status_at(int directory, const char *name, struct stat *status);
 
-/* Is the open file a regular file of this user, which nobody else may read or write? */
+/* Whether the open file is a regular file of this user, which nobody else may read or write. */
 bool bfc_file_is_private(int file);
 
 #endif

@@ -60,17 +60,20 @@ enum bfc_memory {
 
 /* Why a hook passed an allocation or free to the driver. */
 enum bfc_forward_reason {
-    BFC_FORWARD_DISABLED,   /* BFC_DISABLE, BFC_ONLY, BFC_NOT, or a fork's child, or after exit */
-    BFC_FORWARD_NO_CONTEXT, /* no current context: the driver answers */
-    BFC_FORWARD_OLD_DRIVER, /* the driver lacks a call that we need */
-    BFC_FORWARD_FOREIGN,    /* a free of a pointer that is not ours */
-    BFC_FORWARD_BAD_CALL,   /* arguments that only the driver can answer (NULL, zero) */
+    /* the process is disabled by a variable, is a forked child, or is exiting */
+    BFC_FORWARD_DISABLED,
+    BFC_FORWARD_NO_CONTEXT, /* no context is current, so the driver answers */
+    BFC_FORWARD_OLD_DRIVER, /* the driver lacks a call that pooling needs */
+    BFC_FORWARD_FOREIGN,    /* a free of an address that is in no pool */
+    /* arguments that only the driver can answer, such as NULL or a size of zero */
+    BFC_FORWARD_BAD_CALL,
     BFC_FORWARD_NO_HOST_MEMORY,
-    BFC_FORWARD_TOO_LARGE, /* more than the device has, or the pool could not get it */
-    BFC_FORWARD_CAPTURE,   /* forbidden during a stream capture: the driver answers */
-    BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
-    BFC_FORWARD_BYPASSED,  /* a size above BFC_BYPASS_ABOVE */
-    BFC_FORWARD_NO_PAGES,  /* BFC_BACKING=pages, and the driver refused to map one */
+    /* the request is larger than the device, or the pool could not get the memory */
+    BFC_FORWARD_TOO_LARGE,
+    BFC_FORWARD_CAPTURE,  /* a stream capture forbids the call, so the driver answers */
+    BFC_FORWARD_EXPORTS,  /* BFC_IPC=off is set, and the process has exported a block */
+    BFC_FORWARD_BYPASSED, /* the request is larger than BFC_BYPASS_ABOVE */
+    BFC_FORWARD_NO_PAGES, /* with BFC_BACKING=pages: the driver refused to map a page */
     BFC_FORWARD_REASONS = 16,
 };
 
@@ -152,7 +155,7 @@ enum bfc_rung {
 };
 
 struct bfc_rung_counts {
-    uint64_t climbed; /* how often allocations tried this last resort */
+    uint64_t climbed; /* how often allocations have tried this last resort */
     uint64_t saved;   /* how often this last resort got an allocation its memory */
     uint64_t ns;      /* nanoseconds spent on this last resort */
 };
@@ -170,11 +173,11 @@ struct bfc_rung_counts {
 #define BFC_WAITER_LOST_NS UINT64_C(2000000000)
 
 struct bfc_waiter {
-    uint64_t bytes; /* bytes asked for; 0: no thread waits here */
+    uint64_t bytes; /* bytes that the thread waits for; 0: no thread waits here */
     uint64_t since_ns;
     uint64_t seen_ns; /* when the waiter last examined the queue */
     uint32_t wake;
-    uint32_t pool;     /* index of the pool's section */
+    uint32_t pool;     /* index of the section of the pool that the thread waits for */
     uint32_t position; /* the waiter's place in the queue at `seen_ns`, from 1 */
     /* What the driver adds by rounding up what the waiter's process has reserved on the device, in
      * units of 4 KiB. */
@@ -187,8 +190,8 @@ struct bfc_waiter {
  * helper thread as for a request.
  */
 struct bfc_awaited {
-    uint64_t until_ns; /* when it expires; 0: nobody waits */
-    uint64_t turn_ns;  /* when the waiter became the first */
+    uint64_t until_ns; /* when the announcement ends; 0: no other job waits */
+    uint64_t turn_ns;  /* when the waiter became the first of the queue */
     uint64_t bytes;    /* bytes that the waiter asked for */
     /* Bytes that this job would have to give, if all other jobs gave what they only cache, for the
      * waiter to be served. All ones: this job gives nothing. */
@@ -247,7 +250,7 @@ struct bfc_segment_plan {
     uint64_t source; /* enum bfc_plan_source; all other fields are of the last plan, or 0 */
     uint64_t prefix; /* a count: planned allocations before the first period, on this device */
     uint64_t period; /* a count: planned allocations in one period; 0: the plan holds a whole run */
-    uint64_t periods;    /* a count: periods that the job has gone through */
+    uint64_t periods;    /* a count: how many periods of the plan the job has gone through */
     uint64_t bound;      /* bytes: no plan for the device needs less */
     uint64_t peak;       /* bytes that this plan needs */
     uint64_t memory;     /* bytes that are reserved for the plan now; 0: none */
@@ -283,7 +286,8 @@ struct bfc_segment_pool {
     uint64_t host_waits; /* how often frees have waited on the host for a context's work; add the
                             counts of the lanes */
     uint64_t host_wait_ns;
-    uint64_t fences, device_waits; /* 0 in the job's own: add the counts of the lanes */
+    /* in the job's own segment always 0: the counts are those of the lanes, added up */
+    uint64_t fences, device_waits;
     struct bfc_pool_stats stats;
     struct bfc_rung_counts rungs[BFC_RUNGS]; /* the counts of BFC_RUNG_POOL stay 0 */
     struct bfc_lane lanes[BFC_LANES];
@@ -305,7 +309,7 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
     return waits;
 }
 
-/* Adds the lanes' counts to those of the section itself; in a copy of it. */
+/* In a copy of a section, adds the counts of the lanes to those of the section itself. */
 static inline void bfc_sum_lanes(struct bfc_segment_pool *copy) {
     copy->host_waits = bfc_host_waits(copy);
     for (unsigned lane = 0; lane < BFC_LANES; lane++) {
@@ -409,24 +413,29 @@ static inline uint64_t bfc_event_us(uint64_t what) {
 enum bfc_gate_state {
     BFC_GATE_NOT_USED = 0,
     BFC_GATE_COUNTS = 1,
-    BFC_GATE_GIVEN_UP = 2, /* work may be submitted unseen: `why` */
+    /* calls may submit work unseen, so submissions are not counted any more; `why` has the
+     * reason */
+    BFC_GATE_GIVEN_UP = 2,
 };
 
-/* The streams that work goes to at present, as far as that matters for frees. Those of a number
- * below BFC_STREAMS_SEVERAL are ordered with each other, so frees need no fences. */
+/* To how many streams work goes at present, as far as that matters for frees. Streams of a number
+ * below BFC_STREAMS_SEVERAL are ordered with each other, so that frees need no fences. */
 enum bfc_gate_streams {
-    BFC_STREAMS_NONE = 0, /* none was used yet, or since all work was complete */
+    BFC_STREAMS_NONE = 0, /* to none since the beginning, or since all work was complete */
     BFC_STREAMS_ONE = 1,
-    BFC_STREAMS_ORDERED = 2, /* the legacy stream and a blocking one */
+    /* to the legacy stream and one blocking stream, which wait for each other */
+    BFC_STREAMS_ORDERED = 2,
     BFC_STREAMS_SEVERAL = 3,
 };
 
 struct bfc_segment_gate {
-    uint64_t state;   /* enum bfc_gate_state */
-    uint64_t streams; /* enum bfc_gate_streams; of BFC_GATE_COUNTS alone */
-    uint64_t left;    /* a count: how often it was no longer one stream */
-    uint64_t checks;  /* a count: checks by samples that nothing is submitted unseen */
-    char why[96];     /* NUL-terminated; written before BFC_GATE_GIVEN_UP */
+    uint64_t state; /* enum bfc_gate_state */
+    /* a value of enum bfc_gate_streams; only valid in the state BFC_GATE_COUNTS */
+    uint64_t streams;
+    uint64_t left;   /* a count: how often work went to further streams after it had gone to one */
+    uint64_t checks; /* a count: checks by samples that nothing is submitted unseen */
+    /* why the state is BFC_GATE_GIVEN_UP; NUL-terminated, and written before that state */
+    char why[96];
 };
 
 /* ---- the header ---- */

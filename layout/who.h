@@ -57,8 +57,8 @@ struct bfc_who_header {
 struct bfc_who_site {
     uint64_t first;          /* index of its first frame; frames are innermost first */
     uint32_t native, python; /* counts: native frames, and behind them frames of Python */
-    uint64_t samples;        /* a count: samples ever taken here */
-    uint64_t live_samples;   /* a count: samples whose blocks are in use */
+    uint64_t samples;        /* how many samples were ever taken at this call stack */
+    uint64_t live_samples;   /* how many of these samples have a block that is still in use */
     /* blocks and bytes that were ever allocated; bytes as the program requested them */
     double blocks, bytes;
     double live_blocks, live_bytes;

@@ -37,7 +37,7 @@
 
 #include "pool/pool.h"
 
-/* The upstream's name for a page, for instance a handle of the driver. Opaque to the pool. */
+/* The upstream's name for a page, such as a handle of the driver. The pool only stores it. */
 typedef uint64_t bfc_page;
 
 /*
@@ -58,14 +58,15 @@ struct bfc_page_calls {
     enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page,
                                       struct bfc_ask *ask);
     void (*release)(void *context, bfc_page page, uint64_t bytes);
-    /* Called once after a series of `release`, with the sum of their bytes. May be NULL. */
+    /* Called once after a series of `release`, with the sum of the bytes that were given back. May
+     * be NULL. */
     void (*released)(void *context, uint64_t bytes);
     /* Maps a page at addresses that are bare. False: nothing has changed. */
     bool (*map)(void *context, bfc_addr start, uint64_t bytes, bfc_page page);
-    /* Unmaps this range, which is one or several whole pages next to each other. False: all of them
-     * are mapped as before. */
+    /* Unmaps a range, which consists of one or several whole pages next to each other. False: all
+     * of them are still mapped. */
     bool (*unmap)(void *context, bfc_addr start, uint64_t bytes);
-    /* Lets the device and its peers use this range, where pages were just mapped. False: the pool
+    /* Lets the device and its peers use a range in which pages were just mapped. False: the pool
      * unmaps these pages and gives them back. */
     bool (*allow)(void *context, bfc_addr start, uint64_t bytes);
     /* Tells whether pages may be remade now. Called under the pool's lock, so it must not block.
@@ -77,14 +78,16 @@ struct bfc_page_info {
     bfc_page page;
     bfc_addr start;
     uint64_t bytes;
-    uint32_t pins; /* number of pins on the page */
-    bool lost;     /* mapped, but in no block: unmapping it failed, and will be tried again */
+    uint32_t pins; /* how many pins keep the page where it is */
+    /* whether the page is mapped but in no block: unmapping it has failed, and will be tried
+     * again */
+    bool lost;
 };
 
 /* The fields are in bytes, except `pages` and `calls`, which are counts. The first six are as of
  * now, the others since the pool began. */
 struct bfc_page_stats {
-    uint64_t addresses; /* reserved: with pages or bare */
+    uint64_t addresses; /* bytes of addresses that are reserved, with pages or without */
     uint64_t bare;      /* addresses without a page */
     uint64_t pages;     /* number of pages */
     uint64_t ready;     /* pages that bfc_pool_trim would give back */
@@ -92,7 +95,7 @@ struct bfc_page_stats {
     uint64_t lost;      /* pages that can neither be used nor unmapped */
     uint64_t created;   /* pages that were made */
     uint64_t moved;     /* pages that moved */
-    uint64_t released;  /* pages that were given back */
+    uint64_t released;  /* pages that were given back to the device */
     uint64_t calls;     /* number of calls of functions of struct bfc_page_calls */
 };
 

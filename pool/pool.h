@@ -36,13 +36,14 @@ typedef uint64_t bfc_fence;
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
-/* Blocks of this many bytes and more start at a multiple of it, since a dma-buf consists of whole
- * pages of the host. Only the first block of a region starts where the upstream put the region. */
+/* Blocks of at least this many bytes start at a multiple of it, since a dma-buf consists of whole
+ * pages of the host. Only the first block of a region starts where the upstream has put the
+ * region. */
 #define BFC_LARGE ((uint64_t)1 << 16)
 
 enum bfc_status {
     BFC_OK = 0,
-    BFC_OUT_OF_MEMORY,   /* nothing fits and the device has no more to give */
+    BFC_OUT_OF_MEMORY,   /* no free block fits, and the device has no more to give */
     BFC_UPSTREAM_FAILED, /* the upstream failed for another reason than a lack of memory */
     BFC_INVALID_POINTER, /* inside one of the pool's regions, but not the start of a live block */
     BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
@@ -83,8 +84,8 @@ struct bfc_upstream {
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
      * the highest fence known to be complete. With BFC_DEFERRED_FENCE it makes the deferred blocks
      * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE it makes every
-     * awaited block ready whose stream had come far enough before the call; if there was no such
-     * block, it blocks until there is one.
+     * awaited block ready whose stream had completed the work before the free; if there was none,
+     * it blocks until there is one.
      */
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
     /* Nanoseconds on a clock that never goes back. */
@@ -110,31 +111,41 @@ enum bfc_page_rule {
 struct bfc_pool_config {
     enum bfc_policy policy;
     enum bfc_growth growth;
-    uint64_t growth_size;  /* bytes of the first region (growth double) or of each (fixed) */
-    uint64_t growth_max;   /* largest step of growth double */
-    uint64_t preallocate;  /* the first region of growth preallocate */
-    uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
-    double split_ratio;    /* a block this many times the request is split; 0: as the policy does */
-    uint64_t split_slack;  /* a block with this many bytes to spare is split; UINT64_MAX: as the
-                              policy does */
-    uint64_t max_split;    /* blocks from this size on are not split; UINT64_MAX, or with pages: all
-                              may be */
-    uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
+    uint64_t growth_size; /* bytes of the first region (growth double) or of each (fixed) */
+    uint64_t growth_max;  /* the largest step of growth double */
+    uint64_t preallocate; /* the first region of growth preallocate */
+    uint64_t limit;       /* most that may be reserved; UINT64_MAX: no limit */
+    /* a block is split if it is this many times as large as the request; 0: as the policy does */
+    double split_ratio;
+    /* a block is split if it exceeds the request by this many bytes; UINT64_MAX: as the policy
+     * does */
+    uint64_t split_slack;
+    uint64_t max_split; /* blocks from this size on are not split; UINT64_MAX, or with pages: all
+                           may be */
+    /* sizes are rounded up to so many divisions of a power of two; 0, 1: not at all */
+    uint64_t roundup;
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
     uint64_t keep_whole;   /* a wholly free region of more bytes than this is cut for a small block
                               only if the pool cannot grow at little cost; UINT64_MAX: off */
-    bool release_waits;    /* giving a region back may wait for the device: before that, a request
-                              takes what its policy would refuse it */
-    double page_slack;     /* with pages: while less than (1 + page_slack) times the most that was
-                              ever requested is reserved, new pages are made, none are moved */
-    uint64_t page_most;    /* with pages: the largest page */
+    /* whether giving a region back may wait for the device: then a request takes a block that its
+     * policy would refuse before regions are given back */
+    bool release_waits;
+    double page_slack;  /* with pages: while less than (1 + page_slack) times the most that was
+                           ever requested is reserved, new pages are made, none are moved */
+    uint64_t page_most; /* with pages: the largest page */
     enum bfc_page_rule page_rule;
-    bool track_idle;    /* bfc_pool_trim_idle will be called */
-    bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
-    uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
-    bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */
-    struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
+    bool track_idle; /* whether bfc_pool_trim_idle will be called */
+    /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING means
+     * nothing */
+    bool reuse_pending;
+    /* in mode lazy: while at most so many bytes are pending, the pool grows rather than waits */
+    uint64_t pending_budget;
+    /* whether an allocation fails as soon as the device refuses, without waits and without giving
+     * regions back */
+    bool no_last_resorts;
+    /* where the pool counts, which must outlive the pool; NULL: in memory of its own */
+    struct bfc_pool_stats *stats;
 };
 
 /* The defaults: policy bfc, growth double from 2 MiB to steps of 1 GiB, no limit. */
@@ -143,36 +154,42 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size;      /* bytes of the block, as rounded */
-    uint64_t requested; /* bytes asked for; 0 for a free block, and for the rest of a carved one */
-    uint64_t id;        /* unique among all blocks that the process ever allocated; 0 when free */
+    uint64_t size; /* bytes of the block, as rounded */
+    /* bytes that the program asked for; 0: the block is free, or a rest that bfc_pool_carve left */
+    uint64_t requested;
+    uint64_t id; /* unique among all blocks that this process ever allocated; 0 for a free block */
     uint64_t free_before; /* free bytes just before the block, in its region */
     uint64_t free_after;  /* free bytes just after the block, in its region */
     bfc_addr region_start;
     uint64_t region_size;
     bfc_fence fence; /* after an allocation: the fence under which the block was handed out pending,
                         or BFC_NO_FENCE */
-    int error;       /* after a failed allocation: the upstream's last code, or 0
-                      */
+    int error; /* the code that the upstream gave last, if the allocation has failed; 0: none */
     bool live;
-    bool bare;    /* addresses without a page (pages.h): neither live nor free */
-    bool paged;   /* the region is a reservation of addresses, behind which there may be pages */
-    bool planned; /* the region is one of bfc_pool_add_apart, with memory behind all of it */
+    /* whether it is a range of addresses without a page (pages.h), which is neither live nor
+     * free */
+    bool bare;
+    /* whether the region is a reservation of addresses, which may have pages behind them */
+    bool paged;
+    /* whether the region is one of bfc_pool_add_apart, with memory behind all of it */
+    bool planned;
 };
 
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
     BFC_ALLOCATE_HIT_ONLY =
         1, /* neither call the upstream nor search for long; a miss is not counted */
-    BFC_ALLOCATE_PENDING = 2,   /* pending blocks may be handed out; the caller orders later work
-                                   behind the fence returned (ordered mode) */
+    /* the allocation may hand out a pending block; the caller makes later work wait for the block's
+     * fence (mode ordered) */
+    BFC_ALLOCATE_PENDING = 2,
     BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
                                    further, and calls bfc_pool_count_out_of_memory in the end */
-    BFC_ALLOCATE_AGAIN = 8,  /* another try after BFC_ALLOCATE_UNCOUNTED failed; if it succeeds, the
-                                caller calls bfc_pool_count_saved */
+    /* this repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if it succeeds, the
+     * caller calls bfc_pool_count_saved */
+    BFC_ALLOCATE_AGAIN = 8,
     BFC_ALLOCATE_APART = 16, /* before the pool grows, ready blocks of regions that are set apart
                                 may be handed out */
-    BFC_ALLOCATE_FIRST = 32, /* passed on to the upstream, as is_first in struct bfc_ask */
+    BFC_ALLOCATE_FIRST = 32, /* the flag is_first of struct bfc_ask, for the upstream */
 };
 
 struct bfc_pool;
@@ -284,7 +301,7 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
 struct bfc_glimpse {
     uint32_t block; /* record of the live block that starts at `start`; 0: there is none */
     uint32_t place; /* where the pool's map has the block */
-    bool surplus;   /* bfc_pool_release_surplus should be called */
+    bool surplus;   /* whether bfc_pool_release_surplus should be called */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
@@ -314,12 +331,13 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* A block was handed out or taken back. */
+/* A note that a block was handed out or taken back. */
 struct bfc_pool_note {
-    uint64_t id;     /* the block's id */
-    uint64_t bytes;  /* requested, when the block is handed out; 0: it is taken back */
-    uint64_t thread; /* who allocated the block, a number that no other living thread has; not set
-                        when the block is taken back */
+    uint64_t id;    /* the block's id */
+    uint64_t bytes; /* bytes that the program requested; 0: the block was taken back */
+    /* who allocated the block, as a number that no other living thread has; not set when the block
+     * was taken back */
+    uint64_t thread;
 };
 
 /*
@@ -395,8 +413,9 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 /* What a pool could give back once all work under way is done, in bytes. Regions and pages with a
  * live or awaited byte do not count: nobody knows when a stream comes to its frees. */
 struct bfc_pool_room {
-    uint64_t reserved;  /* bytes of regions and pages that are wholly free */
-    uint64_t on_device; /* bytes that the device gains when these go; it counts in pages of 2 MiB */
+    uint64_t reserved; /* bytes of regions and pages that are wholly free */
+    /* bytes that the device gains when these go back; the device counts in pages of 2 MiB */
+    uint64_t on_device;
     uint64_t releasing; /* bytes of regions and pages that are being given back */
     uint64_t largest;   /* the largest request that a free block has room for */
 };
@@ -405,8 +424,8 @@ struct bfc_pool_room {
 void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room);
 
 /*
- * Returns the ready bytes in blocks smaller than `bytes`: what fragmentation keeps from such a
- * request. O(ready blocks that are large enough) under the lock.
+ * Returns how many ready bytes lie in blocks smaller than `bytes`, and so cannot serve such a
+ * request because of fragmentation. O(ready blocks that are large enough) under the lock.
  */
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes);
 

@@ -6,7 +6,8 @@
 
 enum { MOST = 64 };
 
-/* `ends[i]` is set for a process that can be served, and so will give its memory up. */
+/* The processes that wait, what they hold, and which of them can end their wait. `ends[i]` is set
+ * for a process that can be served, and so will give up its memory. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -21,7 +22,7 @@ static uint64_t in_use_on(const struct bfc_claimant *process, const uint8_t uuid
     return bytes;
 }
 
-/* Returns when the thread of the process that began to wait last began to wait. */
+/* Returns when the process's last thread to wait began its wait. */
 static uint64_t age_of(const struct bfc_claimant *process) {
     uint64_t since = 0;
     for (uint32_t slot = 0; slot < BFC_WAITERS; slot++)
@@ -35,9 +36,9 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* Returns how many bytes of the claim's device can become free: all except those that processes
- * which wait in vain have in use there. If `until` is given, only processes that are older than
- * `until` keep theirs. */
+/* Returns how many bytes of the claim's device can become free: all but those that processes whose
+ * waits cannot end have in use there. If `until` is given, only such processes that are older than
+ * `until` count. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];
@@ -58,8 +59,8 @@ static bool can_be_served(const struct scene *scene, const struct bfc_claimant *
     return false;
 }
 
-/* Repeats until nothing changes, since each process that is served gives up memory that may serve
- * the next one. */
+/* Finds the processes whose waits can end. Repeats until nothing changes, since each process that
+ * is served gives up memory that may serve the next one. */
 static void serve_all(struct scene *scene) {
     for (bool more = true; more;) {
         more = false;

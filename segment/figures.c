@@ -4,7 +4,7 @@
 
 #include "base/numbers.h"
 
-/* Returns the newline that ends the line, or the end of the text if the line has no newline. */
+/* Returns the newline at the end of the line, or the end of the text if the line has none. */
 static const char *line_end(const char *line, const char *end) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     return newline ? newline : end;

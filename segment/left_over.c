@@ -93,8 +93,8 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
-/* A caller's socket has the name of the process that it calls, so it is left over once that process
- * is gone. */
+/* The socket of a process that calls another one has the name of that other process, and so is left
+ * over once the other process is gone. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
     if (!name->is_socket)

@@ -25,8 +25,8 @@ bool bfc_segment_name_parse(const char *text, struct bfc_segment_name *name) {
     int pid;
     if (sscanf(text, BFC_SEGMENT_NAME_PREFIX "%u.%lu.%d", &uid, &pid_namespace, &pid) != 3)
         return false;
-    /* Printing the numbers again must give the same text, which rules out signs, leading zeros,
-     * overflows and trailing text. */
+    /* Whether the numbers of a name, printed again, give the same text, which rules out signs,
+     * leading zeros, overflows and trailing text. */
     struct bfc_segment_name again = bfc_segment_name_of(uid, pid_namespace, pid);
     if (pid <= 0 || strcmp(again.text, text) != 0)
         return false;
@@ -64,7 +64,7 @@ bool bfc_pid_is_stopped(int32_t pid) {
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    /* the last ')' ends the program's name, which may itself contain ')' */
+    /* ends the program's name, which may itself contain ')' */
     const char *state = strrchr(text, ')');
     return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }

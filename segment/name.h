@@ -11,7 +11,7 @@
 
 #define BFC_SEGMENT_NAME_MAX 64u
 
-/* The limit for entries of the shared folder that are read, in which programs may have thousands of
+/* At most so many entries of the shared folder are read, in which programs may have thousands of
  * files. Reading so many takes some 20 ms. */
 #define BFC_FOLDER_ENTRIES_MOST 65536
 

@@ -22,10 +22,11 @@ struct bfc_other_job {
     uint64_t in_use, cached; /* bytes that the job has in use and cached on the device */
     uint64_t regions;        /* number of the job's regions on the device */
     char command[64];
-    struct bfc_waiter waiters[BFC_WAITERS]; /* threads that wait for the device's memory; bytes 0:
-                                               none in this slot */
-    bool waits_elsewhere;       /* a thread of the job waits for another device's memory */
-    struct bfc_awaited awaited; /* the last announcement to the job for the device */
+    /* the threads that wait for the device's memory; an entry with 0 bytes is unused */
+    struct bfc_waiter waiters[BFC_WAITERS];
+    bool waits_elsewhere; /* whether a thread of the job waits for memory of another device */
+    /* the last announcement of a wait that was made to the job for this device */
+    struct bfc_awaited awaited;
 };
 
 /*

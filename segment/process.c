@@ -15,7 +15,8 @@ struct status {
     unsigned long long threads, start_time;
 };
 
-/* A process may see the /proc of another pid namespace, in which pids mean other processes. */
+/* Whether /proc is that of this process's pid namespace. A process may see the /proc of another
+ * one, in which pids mean other processes. */
 static bool proc_is_ours(void) {
     char text[16];
     ssize_t length = readlink("/proc/self", text, sizeof text - 1);
@@ -60,7 +61,8 @@ uint64_t bfc_time_namespace(void) {
     return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-/* A process whose first thread has ended while others run is a zombie with several threads. */
+/* Whether the process has ended. While other threads run after the first one has ended, the process
+ * has the state of a zombie, but several threads. */
 static bool is_zombie(const struct status *status) {
     return (status->state == 'Z' || status->state == 'X') && status->threads <= 1;
 }

@@ -20,7 +20,7 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* Returns `reach` plus the bytes that the waiting processes cache but do not use. */
+/* Returns `reach` plus the bytes that the waiting processes have cached but not in use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -95,8 +95,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
 
 /* ---- announcements ---- */
 
-/* An announcement that ends within this time does not count as in force. When a new announcement is
- * made, it may have ended before the helper thread looks again, so that thread must be woken. */
+/* An announcement whose remaining time is shorter than this counts as over. It may be over before
+ * the helper thread looks again, so the thread must be woken for a new one. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {
@@ -113,8 +113,8 @@ static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
     return false;
 }
 
-/* The words are not written as a unit. A job that reads a mixture of two announcements gives back
- * too much or too little memory once. */
+/* Writes an announcement word by word. A job that reads parts of two announcements gives back too
+ * much or too little memory once. */
 static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
     bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
     bfc_store_relaxed(&to->bytes, awaited->bytes);

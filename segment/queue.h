@@ -26,7 +26,7 @@ struct bfc_waiting {
 };
 
 struct bfc_queue_place {
-    uint32_t position; /* the waiter's place in the queue, counted from 1 */
+    uint32_t position; /* the waiter's place in the queue; the first one is 1 */
     bool is_next;      /* the waiter may take memory that becomes free */
     bool is_stuck;     /* the waiter is the youngest in a deadlock, and must give up */
 };
@@ -36,8 +36,8 @@ struct bfc_queue_place {
 struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_t count, size_t own,
                                             uint64_t reach);
 
-/* Returns the device memory that the driver takes for an allocation: above 1 MiB, whole pages of
- * 2 MiB; smaller allocations share pages, so their size is returned as it is. */
+/* Returns how much memory of the device the driver takes for an allocation: above 1 MiB, whole
+ * pages of 2 MiB. Smaller allocations share pages, so for them it is their size. */
 #define BFC_DRIVER_PAGE (UINT64_C(2) << 20)
 uint64_t bfc_in_driver_pages(uint64_t bytes);
 

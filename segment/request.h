@@ -14,7 +14,8 @@
 struct bfc_request {
     struct bfc_segment_header *header;
     uint64_t bytes; /* bytes that the job is asked to give back; 0: the request is no trim */
-    uint64_t released_before; /* the job's sum of released bytes when the request was made */
+    /* how many bytes the job had given back in all when the request was made */
+    uint64_t released_before;
     uint32_t number;
 };
 
@@ -43,7 +44,8 @@ struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
 bool bfc_request_is_served(const struct bfc_request *request);
 
-/* Bytes that the job has given back since the request was made, for this or other requests. */
+/* Returns how many bytes the job has given back since the request was made, whether for this
+ * request or for others. */
 uint64_t bfc_request_released(const struct bfc_request *request);
 
 /* Withdraws the request's bytes. A client must call it when it no longer waits for them. */

@@ -20,7 +20,7 @@ enum bfc_read_result {
 };
 
 /* Which segment to open, and a buffer for the reason if it is refused: one line, cut off at
- * `reason_size` bytes; with 0 no text is made. */
+ * `reason_size` bytes. If that is 0, no reason is written. */
 struct bfc_segment_look {
     const struct bfc_segment_name *name;
     char *reason;

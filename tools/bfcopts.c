@@ -53,7 +53,7 @@ static void print_help_of(const struct bfc_option *option, unsigned width) {
     text_wrap(text, 6, width, stdout);
 }
 
-/* The everyday variables come first in the table. */
+/* Prints the help on all variables; those for everyday use come first in the table. */
 static void print_help(void) {
     unsigned width = text_width(stdout, 80), part = BFC_OPTION_EXPERT;
     for (size_t i = 0; i < bfc_option_count; i++) {

@@ -18,8 +18,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* In the checked build (-DBFC_CHECKED) the pool is checked after every call, and a fault ends the
- * process. */
+/* With -DBFC_CHECKED the library checks the pool after every call, and a fault ends the process. */
 #ifdef BFC_CHECKED
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bf
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
                                       enum bfc_status status, CUresult error, uint64_t start);
 
-/* Notes an allocation that the arena served, before the program has its address. */
+/* Notes an allocation that the arena has served. The program does not have its address yet. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
                                           size_t bytes, uint64_t start) {
     unsigned bin = bfc_size_bin(bytes);
@@ -71,11 +70,10 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
-/* ---- asking for a hit only ---- */
+/* ---- asking for a block only if the pool has one at once (a hit) ---- */
 
-/*
- * Asks the pool for a hit, for a request that has to be checked first. Returns the pool's status.
- */
+/* Asks the pool for a hit, for a request that has to be checked first. Returns the pool's
+ * status. */
 static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
                                                       struct bfc_arena *arena, size_t bytes,
                                                       struct bfc_block_info *block) {
@@ -110,7 +108,8 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
 
 /* ---- calls that are not as usual ---- */
 
-/* Asks the arena's placer for a request that the pool alone would serve without a check. */
+/* Serves a request by the arena's placer. Without a placer, the pool would serve such a request
+ * without a check. */
 static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
                                           size_t bytes) {
     const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
@@ -125,7 +124,7 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     return true;
 }
 
-/* Counts what a last resort served, or says that there is no memory. */
+/* Counts a call that a last resort has served; otherwise notes that there is no memory. */
 static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
     if (call->status == BFC_OK && result == CUDA_SUCCESS)
         note_allocation(call->arena, *call->pointer, call->bytes, start);
@@ -245,7 +244,8 @@ static CUresult answer_failure(const struct bfc_call *call) {
     return call->error;
 }
 
-/* Serves an allocation that the pool could not serve: `status` and `error` are what it answered. */
+/* Serves an allocation by last resorts, after the pool could not serve it: `status` and `error` are
+ * the pool's answer. */
 static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
                                       enum bfc_status status, CUresult error, uint64_t start) {

@@ -40,23 +40,24 @@ enum bfcpreload_error {
 };
 
 struct bfcpreload_block {
-    uint64_t start, size;  /* size: as rounded up */
-    uint64_t requested;    /* bytes that the program asked for; 0: the block is free */
-    uint64_t free_before;  /* free bytes just before the block, in its region */
-    uint64_t free_after;   /* free bytes just after the block, in its region */
-    uint64_t region_start; /* the region: what the pool took from the device in one piece */
+    uint64_t start, size; /* `size` is as the pool rounded it up */
+    uint64_t requested;   /* bytes that the program asked for; 0: the block is free */
+    uint64_t free_before; /* free bytes just before the block, in its region */
+    uint64_t free_after;  /* free bytes just after the block, in its region */
+    /* the region that has the block: memory that the pool took from the device in one piece */
+    uint64_t region_start;
     uint64_t region_size;
     uint64_t id; /* unique among all blocks of the process; 0: the block is free */
     int32_t device;
-    int32_t state; /* 0: in use, 1: free, 2: free, but work under way may still use it */
+    int32_t state; /* 0: in use; 1: free; 2: free, but work under way may still use it */
 };
 
 struct bfcpreload_stats {
-    uint64_t reserved;  /* taken from the device: in_use + ready + pending + deferred */
+    uint64_t reserved;  /* bytes taken from the device: in_use + ready + pending + deferred */
     uint64_t in_use;    /* blocks that the program holds, padding included */
     uint64_t requested; /* bytes that the program asked for in these blocks */
     uint64_t ready;     /* bytes that are free, and safe to hand out at once */
-    uint64_t pending;   /* free, but work under way may still use it */
+    uint64_t pending;   /* bytes that are free, but that work under way may still use */
     uint64_t deferred;  /* bytes that were freed during a stream capture */
     uint64_t largest_free;
     uint64_t regions, blocks; /* numbers of regions and of blocks */
@@ -67,7 +68,7 @@ struct bfcpreload_stats {
     uint64_t retries, out_of_memory;
 };
 
-/* The library's BFCPRELOAD_INTERFACE. */
+/* Returns the library's value of BFCPRELOAD_INTERFACE. */
 BFCPRELOAD_FUNCTION unsigned bfc_interface(void);
 
 /* The block, in use or free, that holds `address`: O(1). `size`: sizeof *block. */
@@ -81,30 +82,24 @@ BFCPRELOAD_FUNCTION int bfc_stats(int device, struct bfcpreload_stats *stats, si
  * regions). Returns how many bytes were given back. */
 BFCPRELOAD_FUNCTION size_t bfc_trim(size_t bytes);
 
-/*
- * Lists all blocks of a device (-1: of all devices), each pool's in address order. Writes at most
+/* Lists all blocks of a device (-1: of all devices), each pool's in address order. Writes at most
  * `most` (`blocks` may be NULL if that is 0), each `size` bytes long. Returns how many blocks there
  * are: other threads may change that from one call to the next. Holds each pool's lock while it
- * walks the pool.
- */
+ * walks the pool. */
 BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most,
                                       size_t size);
 
-/*
- * The blocks that this thread allocates in the current context until bfc_group_end are neighbours,
+/* The blocks that this thread allocates in the current context until bfc_group_end are neighbours,
  * in the order of the calls, in one range of `bytes`, which is reserved now; each is freed on its
  * own. Sizes are rounded up to 512 bytes, and from 64 KiB on a block starts at the next multiple of
  * 64 KiB: `bytes` should be the sum with both roundings. An allocation for which the range has no
- * room is served like any other. bfc_group_end gives back what is left.
- */
+ * room is served like any other. bfc_group_end gives back what is left. */
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);
 
-/*
- * From interface 2 on. What this thread allocates until the matching bfc_tag_pop is tagged `name`,
+/* From interface 2 on. What this thread allocates until the matching bfc_tag_pop is tagged `name`,
  * below the tags that it has already; bfcstat who --by=tag sums up by tag. The first 63 bytes
- * count, which are copied. Push returns how many tags the thread had.
- */
+ * count, which are copied. Push returns how many tags the thread had. */
 BFCPRELOAD_FUNCTION int bfc_tag_push(const char *name);
 BFCPRELOAD_FUNCTION int bfc_tag_pop(void);
 

@@ -59,10 +59,8 @@ static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsig
         end_arena(driver, arena);
 }
 
-/*
- * The context's events are forgotten while its own arenas are still in the table: another thread
- * may still use such an arena, and must not query an event of the ended context.
- */
+/* The context's events are forgotten while its own arenas are still in the table: another thread
+ * may still use such an arena, and must not query an event of the ended context. */
 static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
     if (!bfc_process_if_made()) {
@@ -78,19 +76,16 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
         bfc_reuse_after_captures(driver);
 }
 
-/*
- * This lock is held while a context is forgotten. Records of a context are stored by its handle, so
+/* This lock is held while a context is forgotten. Records of a context are stored by its handle, so
  * if two contexts have the same handle one after the other, the first must be forgotten before
  * anything is recorded of the second. One thread may take the lock more than once; it holds no
- * other lock of the library when it takes it.
- */
+ * other lock of the library when it takes it. */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 /* ---- ends that no hook saw ---- */
 
-/*
- * Ends the arenas whose contexts turned out to have ended when their handles were about to be used.
- */
+/* Ends the arenas whose contexts turned out to have ended when their handles were about to be
+ * used. */
 static void end_lost(const struct bfc_driver *driver) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_take_lost())) {
@@ -137,15 +132,13 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
 
 /* ---- ends by a hook ---- */
 
-/*
- * A context that is about to end. The library's own calls enter it no more
- * (interpose/arena/arena.h).
- */
+/* A context that is about to end. The library's own calls enter it no more
+ * (interpose/arena/arena.h). */
 struct ending {
     CUcontext context;
     uint64_t number;         /* what bfc_contexts_close returned */
-    struct bfc_arena *arena; /* its arena of device memory; NULL: it has none */
-    struct bfc_arena *host;  /* its arena of host memory; NULL: it has none */
+    struct bfc_arena *arena; /* the context's arena of device memory; NULL: it has none */
+    struct bfc_arena *host;  /* the context's arena of host memory; NULL: it has none */
 };
 
 static struct ending close_context(const struct bfc_driver *driver, CUcontext context) {
@@ -163,10 +156,8 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/*
- * Forgets the ended context, unless another thread has done so, because that thread has got a new
- * context with the same handle.
- */
+/* Forgets the ended context, unless another thread has done so, because that thread has got a new
+ * context with the same handle. */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
     if (!ending->number || bfc_contexts_open(ending->context, ending->number))

@@ -14,11 +14,11 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* A free that has failed before it reached the runtime, and that the runtime now passes on to the
- * driver, and so to bfc_free, which must answer the same. The runtime's own code lies in between,
- * so the error cannot be an argument. */
+/* A free that has failed before the runtime was entered. The runtime now passes it on to the
+ * driver, and so to bfc_free, which must give the same answer. The runtime's own code lies in
+ * between, so the error cannot be an argument. */
 static __thread struct {
-    CUdeviceptr pointer; /* whose free has failed; 0: there is no such free */
+    CUdeviceptr pointer; /* the address of which the free has failed; 0: there is none */
     CUresult result;
 } answered INITIAL_EXEC;
 
@@ -27,11 +27,12 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
     answered.result = result;
 }
 
-/* A free, by cuMemFree or by cuMemFreeAsync. */
+/* A call of the program that frees: cuMemFree or cuMemFreeAsync. */
 struct free_call {
     const struct bfc_driver *driver;
     CUdeviceptr pointer;
-    bool in_stream_order; /* the call is cuMemFreeAsync; only then the next two fields count */
+    /* whether the call is cuMemFreeAsync; if not, the next two fields have no meaning */
+    bool in_stream_order;
     CUstream stream;
     bool per_thread;
 };

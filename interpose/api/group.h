@@ -11,8 +11,8 @@
 #include "interpose/arena/arena.h"
 
 struct bfc_group {
-    uint64_t left;           /* bytes of the range that are left; 0: none, or no group */
-    CUdeviceptr next;        /* where the bytes that are left begin */
+    uint64_t left; /* how many bytes of the range are left; 0: none, or the thread has no group */
+    CUdeviceptr next;        /* the address at which the bytes that are left begin */
     struct bfc_arena *arena; /* the group's arena, with a reference; NULL: no group */
 };
 extern __thread struct bfc_group bfc_group INITIAL_EXEC HIDDEN;

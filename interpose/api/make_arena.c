@@ -1,4 +1,4 @@
-/* Makes arenas. No lock is held meanwhile. */
+/* Makes arenas. No lock is held while one is made. */
 #include "interpose/api/make_arena.h"
 
 #include <stdlib.h>

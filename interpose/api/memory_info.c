@@ -15,9 +15,8 @@
 /* The unit in which the driver takes large allocations from a device. */
 #define PAGE ((uint64_t)2 << 20)
 
-/*
- * Sums up the room in all pools on the arena's device; `largest` is that of the arena's own pool.
- */
+/* Sums up the room in all pools on the arena's device; `largest` is that of the arena's own
+ * pool. */
 static struct bfc_pool_room read_room(const struct bfc_arena *arena) {
     struct bfc_pool_room all = {0}, room;
     struct bfc_arena *one = NULL;
@@ -45,7 +44,7 @@ static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
 }
 
-/* What BFC_LIMIT leaves once `goes` bytes have been given back. */
+/* Returns what BFC_LIMIT leaves to the program once `goes` bytes have been given back. */
 static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     if (arena->limit == UINT64_MAX)
         return UINT64_MAX;
@@ -53,7 +52,7 @@ static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
-/* What BFC_RESERVE leaves to the program of `bytes` that the device has. */
+/* Returns what BFC_RESERVE leaves to the program of the `bytes` that the device has. */
 static uint64_t room_beside_reserve(const struct bfc_arena *arena, uint64_t bytes) {
     if (!arena->left_to_others)
         return bytes;
@@ -69,7 +68,8 @@ static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));
     *total_bytes = bfc_min(*total_bytes, arena->limit);
-    /* A region that was reserved between the driver's answer and the pool's counts twice. */
+    /* A region that another thread has reserved since the driver's answer counts twice: as free on
+     * the device, and as free in the pool. */
     *free_bytes = bfc_min(available, *total_bytes);
 }
 
@@ -91,10 +91,8 @@ static CUresult read_memory_info(const struct bfc_driver *driver, const struct b
     return result;
 }
 
-/*
- * Before the first allocation the driver's figures are right, unless BFC_LIMIT or BFC_RESERVE
- * leaves the program less.
- */
+/* Whether the answer needs the figures of an arena. Before the first allocation the driver's
+ * figures are right, unless BFC_LIMIT or BFC_RESERVE leaves the program less. */
 static bool needs_arena(const struct bfc_process *process) {
     const struct bfc_options *options = &process->options;
     bool unbounded = options->limit.bytes == UINT64_MAX && !(options->limit.fraction > 0);

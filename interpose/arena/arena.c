@@ -27,7 +27,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
 static struct bfc_arena
     *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
-static uint64_t begun; /* guarded by table_lock: arenas published so far */
+static uint64_t begun; /* how many arenas were published so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
@@ -75,7 +75,8 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
 
 /* ---- the table ---- */
 
-/* The table is sorted from the youngest arena to the oldest. `previous` may have left it. */
+/* Goes from the youngest arena to the oldest, in which order the table is sorted. An arena that has
+ * left the table may be `previous`, so the next one is found by its number. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = living;
@@ -126,8 +127,8 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/* A visitor counts itself and then looks for closers; a closer counts itself and then looks for
- * visitors. So of the two at least one sees the other. */
+/* Of a thread that enters an arena and one that is about to end its context, at least one sees the
+ * other: each counts itself first, and then looks whether there are threads of the other kind. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -191,14 +192,13 @@ static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) 
     bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
-/* Takes the arena `*link` out of the table. The caller holds table_lock, and gets the table's
- * reference. */
+/* Takes the arena `*link` out of the table, whose reference becomes the caller's. The caller holds
+ * table_lock. */
 static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    /* This addition is never undone, since nothing may enter the context of an arena that has
-     * ended. */
+    /* This count is never taken back, so that no thread enters the context of an ended arena. */
     bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;
@@ -232,7 +232,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
     }
 }
 
-/* `ended` may point to freed memory, so it is only compared. */
+/* The caller's arena may be freed already, so that its address alone is used. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;
@@ -255,8 +255,8 @@ struct bfc_arena *bfc_arena_take_lost(void) {
     return arena;
 }
 
-/* Returns `owner` with a reference that the caller drops; NULL: the table does not hold it, and the
- * arena may have been freed. */
+/* Returns the arena at this address with a reference that the caller drops. NULL: the table does
+ * not hold the arena, which may be freed already. */
 static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = owner ? living : NULL;
@@ -268,8 +268,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* Loses the arena if its context has ended. Where contexts have no ids, the context must have
- * ended, since the driver has given its addresses out again. */
+/* Takes the arena out of the table as lost if its context has ended. Where contexts have no ids, it
+ * must have ended, since the driver has given its addresses out again. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -373,8 +373,8 @@ bool bfc_arena_last_has_id(unsigned long long id) {
     return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
 }
 
-/* The driver reuses handles: the context may have ended unseen, and a new context may have its
- * handle. */
+/* The driver reuses handles, so the current context may be a new one with the handle of one that
+ * has ended unseen. */
 struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_last_has_id(id) ? last_if_current(driver) : NULL;
     unsigned long long now = id;

@@ -35,18 +35,21 @@ static inline bool bfc_arena_is_host(const struct bfc_arena *arena) {
     return arena->source->is_host;
 }
 
-/* Whether `arena` (NULL: no) is the living arena of the context with this id (0: any id). */
+/* Whether `arena` is the living arena of the context with this id (0: of any id); false if `arena`
+ * is NULL. */
 static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext context,
                                    unsigned long long id) {
     return arena && arena->context == context && (!id || arena->id == id) &&
            !bfc_load_acquire(&arena->ended);
 }
 
-/* From now on allocations ask `placer` before the pool; NULL: they ask the pool alone. */
+/* From now on allocations ask `placer` for a place before they ask the pool; NULL: they ask the
+ * pool alone. */
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
-/* To be called in mode ordered while frees leave no block pending: from then on requests are not
- * checked for pending blocks. To end that, plain_most is set to 0. */
+/* To be called in mode ordered while no block is pending: from then on requests are served without
+ * a look for pending blocks. A thread that makes a block pending sets plain_most to 0, which ends
+ * that. */
 void bfc_arena_let_plain(struct bfc_arena *arena);
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
@@ -68,7 +71,7 @@ unsigned long long bfc_arena_last_id(const struct bfc_driver *driver);
 bool bfc_arena_last_has_id(unsigned long long id);
 
 /* The arena whose regions hold `address`; NULL: no pool of ours does. The arena is valid until the
- * thread's next call here or of bfc_current_arena. */
+ * thread next calls a function of this header or bfc_current_arena. */
 static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
     struct bfc_arena *owner = bfc_region_owner(address);
     return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);
@@ -86,13 +89,11 @@ struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id)
 struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id);
 void bfc_arena_drop(struct bfc_arena *arena);
 
-/*
- * Iterates over the living arenas: returns the arena after `previous` (NULL: the first one), with a
+/* Iterates over the living arenas: returns the arena after `previous` (NULL: the first one), with a
  * reference that the caller drops, and drops the reference to `previous`; NULL: the end. An arena
  * that lives during the whole iteration is returned once, whichever others begin and end.
  * bfc_arena_next_on returns only arenas of that device's memory, bfc_arena_next_host only those of
- * host memory.
- */
+ * host memory. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous);
 struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous);
 struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous);
@@ -141,11 +142,10 @@ CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_aren
 /* Takes one more reference to the arena. */
 void bfc_arena_keep(struct bfc_arena *arena);
 
-/*
- * Puts a new arena into the table; the caller has the only reference. If another thread was first,
+/* Puts a new arena into the table; the caller has the only reference. If another thread was first,
  * the new arena is freed and the other thread's arena returned. `id` may be 0: any id. The result
- * has a reference that the caller drops; NULL: the arena is of host memory, and its home has ended.
- */
+ * has a reference that the caller drops; NULL: the arena is of host memory, and its home has
+ * ended. */
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
 /* Takes an arena whose context has ended out of the table, and returns it with the table's

@@ -22,10 +22,11 @@ struct record {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct record *buckets[BUCKETS]; /* guarded by the lock */
-static unsigned records; /* the number of records; written under the lock, read atomically */
+/* the number of records; written under the lock, but also read atomically without it */
+static unsigned records;
 
-/* Bytes of the device that the driver takes for a block. Blocks of up to 1 MiB share pages of 2
- * MiB; a larger block has pages of its own. */
+/* Returns how many bytes of the device the driver takes for a block. Blocks of up to 1 MiB share
+ * pages of 2 MiB; a larger block has pages of its own. */
 static uint64_t bytes_taken(uint64_t bytes) {
     uint64_t unit = bytes <= MIB ? 512 : 2 * MIB;
     return bfc_add_saturating(bytes, unit - 1) / unit * unit;
@@ -77,12 +78,13 @@ static void forget_ended(void) {
 
 static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
     struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
-    if (!record) /* without a record, the block counts until its context ends */
+    if (!record) /* a block without a record counts until its context ends */
         return;
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);
     forget_ended();
-    forget_at(pointer); /* a call without a hook has freed the block recorded at it */
+    /* an older record at this address is of a block that a call without a hook has freed */
+    forget_at(pointer);
     *record = (struct record){*bucket, pointer, bytes, arena};
     *bucket = record;
     bfc_store_relaxed(&records, records + 1);

@@ -13,7 +13,7 @@ struct bfc_device *bfc_device_find(CUdevice ordinal);
 /* Counts bytes that are about to be reserved. False: they would exceed the limit. */
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 
-/* `bytes` of the arena's share, at most all of it, are no longer reserved. */
+/* Takes `bytes`, at most the arena's whole share, back from what is reserved on the device. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
 /* Takes `bytes`, at most all, out of the arena's share; they stay reserved on the device. Returns

@@ -15,7 +15,8 @@ struct region {
     void *owner;
 };
 
-/* Each array has its own count, so that a reader never uses one array with the count of another. */
+/* An array of regions and their count, in one struct, so that a reader never uses an array with the
+ * count of another one. */
 struct table {
     size_t count, capacity;
     struct table *outgrown; /* the former table, kept since a reader may still use it */
@@ -28,7 +29,7 @@ static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
-    pthread_mutex_t lock; /* held by threads that change the map */
+    pthread_mutex_t lock; /* the lock under which threads change the map */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
@@ -37,7 +38,7 @@ static struct {
 
 /* ---- reading ---- */
 
-/* The first region that ends above `address`. */
+/* Returns the index of the first region that ends above `address`. */
 static size_t find_region_slot(const struct table *table, uint64_t address) {
     size_t low = 0, high = READ(table->count);
     while (low < high) {
@@ -69,8 +70,8 @@ static void note_seen(uint64_t address, uint64_t sequence, const struct region *
                                      found->owner};
 }
 
-/* Searches under the lock, which lets this thread sleep. Otherwise it might spin for ever, if a
- * writer of lower priority cannot run meanwhile. */
+/* Searches under the lock, which lets this thread sleep. A thread that spins might keep a writer of
+ * lower priority from running, and so spin for ever. */
 static void *find_in_turn(uint64_t address) {
     pthread_mutex_lock(&map.lock);
     struct region found = search_regions(address);
@@ -215,7 +216,8 @@ void bfc_region_remove_owner(const void *owner) {
 /* ---- regions on their way to the driver ---- */
 
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bfc_leaving *leaving; /* guarded by leaving_lock; read atomically */
+/* the list of regions that are being freed; changed under leaving_lock, read atomically */
+static struct bfc_leaving *leaving;
 
 void bfc_leaving_begin(struct bfc_leaving *region) {
     pthread_mutex_lock(&leaving_lock);

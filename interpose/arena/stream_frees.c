@@ -1,14 +1,13 @@
 /*
- * Frees in the order of a stream: a queue for each stream, of frees whose events were recorded.
+ * Frees in the order of a stream: each stream has a queue of the frees whose events were recorded.
  *
  * A free draws its number before its event is recorded, and after all use of its block was
- * submitted. So in one stream, a complete event covers every free with a lower number, in whatever
- * order two threads record their events.
+ * submitted. So in one stream, a complete event shows that every free with a lower number is
+ * complete too, in whatever order two threads record their events.
  *
  * Any number of threads may query events at once. Each copies what it asks the driver about, so
- * that the threads do not depend on each other; and a free leaves its queue in the same critical
- * section in which its block becomes ready in the pool. So the block of a free that is in no queue
- * is in the pool.
+ * that the threads do not depend on each other. A free leaves its queue under the same lock under
+ * which its block becomes ready in the pool: a block whose free is in no queue is in the pool.
  */
 #include "interpose/arena/stream_frees.h"
 
@@ -27,39 +26,40 @@ enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 struct stream_free {
     struct stream_free *next; /* the next free in the stream's queue */
     struct event *event;
-    bool rivalled; /* another free drew a number after this free drew its own and before it was
-                      queued */
+    /* another thread has drawn a number between this free's drawing its own and its entering the
+     * queue */
+    bool rivalled;
     CUdeviceptr start;
     uint64_t number;
 };
 
-/* The frees that a stream has yet to reach, in the order of their numbers. */
+/* The frees of a stream whose events are not known to be complete, in the order of their
+ * numbers. */
 struct queue {
     uint64_t stream; /* the stream's id, which no other stream ever has */
     struct stream_free *first, *last;
 };
 
-/* A thread's pass over the queues. */
+/* How far a thread is that goes through the queues and queries events. */
 struct look {
     struct look *next;    /* another thread's */
-    CUcontext context;    /* of the event that the thread asks about */
-    uint64_t from, until; /* streams whose queues are still to be examined */
-    size_t queries;       /* how many events may still be queried */
+    CUcontext context;    /* context of the event that the thread is querying */
+    uint64_t from, until; /* numbers of the streams whose queues are still to be examined */
+    size_t queries;       /* how many more events the thread may query */
 };
 
-/*
- * The lock guards everything, and is held across no driver call. A pool's lock is taken under it.
- */
+/* The lock guards all fields, and is held across no driver call. A pool's lock may be taken under
+ * it. */
 struct bfc_stream_frees {
     pthread_mutex_t lock;
-    struct queue *queues; /* `count` of them, sorted by stream, with room for `capacity` */
+    struct queue *queues; /* `count` queues, sorted by stream, with room for `capacity` */
     size_t count, capacity;
-    size_t promised;     /* frees under way, each of which may need a new queue */
+    size_t promised;     /* how many frees are under way, each of which may need a new queue */
     struct event *store; /* events for reuse */
     struct look *looks;
     uint64_t from; /* the stream at which the next poll begins */
     uint64_t next_number;
-    uint64_t ready; /* atomic: frees that ever became ready */
+    uint64_t ready; /* atomic: how many frees have ever become ready */
 };
 
 struct bfc_stream_frees *bfc_stream_frees_create(void) {
@@ -87,7 +87,7 @@ void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
 
 /* ---- the queues, under the lock ---- */
 
-/* The place of the stream's queue, or that at which it would be. */
+/* Returns the index of the stream's queue, or the one at which it would have to be inserted. */
 static size_t place_of(const struct bfc_stream_frees *frees, uint64_t stream) {
     size_t low = 0, high = frees->count;
     while (low < high) {
@@ -106,8 +106,8 @@ static struct queue *find_queue(const struct bfc_stream_frees *frees, uint64_t s
     return found ? &frees->queues[place] : NULL;
 }
 
-/* Promises room for one more queue, so that a free can be queued later without fail. The promise is
- * kept by queue_free, or withdrawn by abandon_free. False: the host has no memory. */
+/* Makes sure that there is room for one more queue, so that a free can be queued later without
+ * fail. queue_free uses the room, or abandon_free gives it up. False: the host has no memory. */
 static bool promise_queue(struct bfc_stream_frees *frees) {
     if (frees->count + ++frees->promised <= frees->capacity)
         return true;
@@ -131,7 +131,8 @@ static struct queue *find_or_open_queue(struct bfc_stream_frees *frees, uint64_t
     return queue;
 }
 
-/* Frees come out of order only if two threads free in one stream at the same time. */
+/* Inserts a free by its number. That is not always at the end, since two threads may free in one
+ * stream at the same time. */
 static void put_in_order(struct queue *queue, struct stream_free *one) {
     struct stream_free **link = &queue->first;
     if (queue->last && queue->last->number < one->number)
@@ -161,23 +162,20 @@ static struct stream_free *take_first(struct bfc_stream_frees *frees, uint64_t s
 
 /* ---- freeing ---- */
 
-/*
- * Whether a stream captures. For the legacy stream, the driver answers with an error while a
- * blocking stream captures; that is not taken for a capture, since recording an event then fails by
- * itself.
- */
+/* Whether a stream is capturing. For the legacy stream, the driver answers with an error while a
+ * blocking stream captures. The error is not taken for a capture, since recording an event then
+ * fails by itself. */
 static bool stream_captures(const struct bfc_stream_calls *calls, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return calls->is_capturing && calls->is_capturing(stream, &status) == CUDA_SUCCESS &&
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/*
- * Records the event, unless the stream captures. The gate keeps any capture from beginning between
- * the query and the record. But the stream may join a capture that is under way, so it is queried
- * again after the record. A captured free is an error (CUDA_ERROR_INVALID_VALUE), as it is in the
- * driver for memory that no graph has allocated.
- */
+/* Records the event, unless the stream captures. Between the query and the record no capture can
+ * begin, because the calling thread is inside the gate (context/capture.h). But the stream may join
+ * a capture that is under way, so it is queried again after the record. A free that was captured is
+ * an error (CUDA_ERROR_INVALID_VALUE), as it is in the driver for memory that no graph has
+ * allocated. */
 static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     bfc_gate_hold();
@@ -190,8 +188,9 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
     return result;
 }
 
-/* Returns the stream's id. If the driver gives none, the number is unique to this free, so that the
- * free gets a queue of its own. No result is UINT64_MAX, so a higher one can be asked for. */
+/* Returns the stream's id. If the driver gives none, the result is a number that no other free
+ * gets, so that the free has a queue of its own. No result is UINT64_MAX, so that a search can go
+ * on after any stream. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
     unsigned long long id;
@@ -199,8 +198,8 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
     return given ? id : number | (uint64_t)1 << 63;
 }
 
-/* Draws the free's number, reserves room in a queue, and takes an event of the context if there is
- * one for reuse. False: the host has no memory. */
+/* Prepares a free: draws its number, makes sure of room for a queue, and takes an event of the
+ * context that can be used again, if there is one. False: the host has no memory. */
 static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     bool room = promise_queue(frees);
@@ -257,16 +256,17 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
 
 /* ---- finding out which frees are complete ---- */
 
-/* A copy of the free that a thread asks about, since the free itself may meanwhile be over and its
- * event be used anew. What follows from the copy's event stays true for the copy's number. */
+/* What a thread needs to know of the free whose event it queries. It is a copy, since another
+ * thread may finish the free meanwhile, and its event be recorded anew. If the event is complete,
+ * then the free with the copied number is, too. */
 struct question {
     uint64_t stream, number;
     struct event event;
     bool rivalled;
 };
 
-/* Copies a free into `question`, at the cost of one of the thread's queries. False: `one` is NULL,
- * or the thread has no query left. The caller holds the lock. */
+/* Copies a free into `question` and counts it as one of the thread's queries. False: `one` is NULL,
+ * or the thread may query no more. The caller holds the lock. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
     if (!one || !look->queries)
@@ -277,8 +277,9 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
     return true;
 }
 
-/* Asks about the last free of the next queue. A thread goes through the queues in the order of
- * their streams, so it misses none that was there when it began, whichever others come and go. */
+/* Copies the last free of the next queue. A thread goes through the queues in the order of their
+ * streams' numbers, so that it misses none that was there when it began, even if others come and
+ * go. */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -292,7 +293,7 @@ static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *lo
     return asked;
 }
 
-/* Asks about the stream's first free whose number is at least `from`. */
+/* Copies the stream's first free whose number is at least `from`. */
 static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
                      uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -305,8 +306,8 @@ static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t
     return asked;
 }
 
-/* Takes out the stream's first free if its number is at most `number`, and gives its block `fence`
- * in the pool. False: there is no such free. */
+/* If the stream's first free has a number of at most `number`, takes it out of its queue and gives
+ * its block `fence` in the pool. False: there is no such free. */
 static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t number,
                          bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
@@ -323,11 +324,10 @@ static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t numb
     return found;
 }
 
-/*
- * Finishes the stream's frees up to the one in question. If their blocks become deferred,
- * has_deferred is set before that, for threads that look for deferred blocks meanwhile, and again
- * after it, for threads that have looked and cleared has_deferred in between.
- */
+/* Finishes the stream's frees up to the one in `question`. If that makes their blocks deferred,
+ * has_deferred is set before it, for threads that look for deferred blocks meanwhile, and again
+ * after it, because a thread may have cleared has_deferred in between without finding these
+ * blocks. */
 static void finish_frees(struct bfc_arena *arena, const struct question *question,
                          bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
@@ -338,11 +338,10 @@ static void finish_frees(struct bfc_arena *arena, const struct question *questio
         bfc_store_seq_cst(&arena->has_deferred, true);
 }
 
-/*
- * An event that has become part of a capture never shows whether its stream's work is complete. So
- * its block is deferred, like one freed during the capture, and gets a fence over the whole context
- * later. Any other error may pass, or the context ends.
- */
+/* Queries the event in `question`, and finishes the frees that it shows to be complete. An event
+ * that has become part of a capture never shows that. So its block is deferred, like one that is
+ * freed during the capture, and gets a fence over the whole context later. After any other error
+ * the free stays in its queue, since the error may pass or the context end. */
 static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct question *question) {
     CUresult result = bfc_fence_events_query(driver, &question->event);
@@ -353,11 +352,9 @@ static CUresult settle_question(const struct bfc_driver *driver, struct bfc_aren
     return captured ? CUDA_SUCCESS : result;
 }
 
-/*
- * Examines a queue whose last free is not complete, from its first free up to one that is not
- * complete either. Later frees are not complete then, unless they may have been recorded before
- * that one.
- */
+/* Examines a queue whose last free is not complete, from its first free up to the first one that is
+ * not complete either. Frees after that are not complete, except for those whose event may have
+ * been recorded before its event. */
 static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
                             struct look *look, const struct question *last) {
     struct question question;
@@ -380,8 +377,8 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
             look_from_first(driver, arena, look, &last);
 }
 
-/* Begins a pass over all queues, or over a few from where the last poll ended. False: there is no
- * queue. */
+/* Begins to go through all queues, or through a few of them, from where the last poll has ended.
+ * False: there is no queue. */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
     bool any = frees->count;
@@ -448,7 +445,7 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
 
 /* ---- a context's end ---- */
 
-/* Sets the liveness of the context's events. The caller holds the lock. */
+/* Marks all events of a context as living, ending or ended. The caller holds the lock. */
 static void set_all_liveness(struct bfc_stream_frees *frees, CUcontext context,
                              enum liveness liveness) {
     for (size_t i = 0; i < frees->count; i++)
@@ -462,8 +459,8 @@ struct suspension {
     CUcontext context;
 };
 
-/* Keeps the context's events from being queried from now on. Returns whether no query of such an
- * event is under way. */
+/* Prevents that events of the context are queried from now on. Returns whether no such query is
+ * under way. */
 static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;

@@ -1,11 +1,11 @@
 /*
  * Frees in the order of a stream (cuMemFreeAsync of a pooled block).
  *
- * The program has ordered all use of such a block before this point of the stream. So the block
- * waits for an event recorded there and for nothing else: neither for the rest of the context nor
- * for earlier frees. Fences cannot express that, since they complete in order; so the block is
- * awaited (pool/pool.h) until its own event is complete. A later event of the same stream implies
- * the earlier ones.
+ * The program has submitted all use of such a block before this point of the stream. So the block
+ * waits for an event that is recorded there, and for nothing else: neither for the rest of the
+ * context nor for earlier frees. Fences cannot express that, since they complete in order.
+ * Therefore the block is awaited (pool/pool.h) until its own event is complete. If a later event of
+ * the same stream is complete, so are the earlier ones.
  *
  * Thread-safe; no lock is held across a driver call.
  */
@@ -16,8 +16,8 @@
 
 struct bfc_stream_frees;
 
-/* The driver's calls for a stream. If the program's call was of the variant for per-thread default
- * streams, so are these. */
+/* The driver's calls for a stream. They are those for per-thread default streams if the program's
+ * call was of that variant. */
 struct bfc_stream_calls {
     CUresult (*get_context)(CUstream, CUcontext *);
     CUresult (*get_id)(CUstream, unsigned long long *); /* may be NULL */
@@ -31,11 +31,9 @@ struct bfc_stream_calls {
 struct bfc_stream_frees *bfc_stream_frees_create(void);
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees);
 
-/*
- * Frees a block once the present work of `stream`, which is one of `context`, is complete. On an
+/* Frees a block once the present work of `stream`, which is one of `context`, is complete. On an
  * error the block stays the program's. The error is the driver's own, or CUDA_ERROR_INVALID_VALUE
- * for a stream that captures, or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory.
- */
+ * for a stream that captures, or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
 CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                CUstream stream, CUcontext context);
@@ -47,17 +45,16 @@ void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
  * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Does what bfc_stream_frees_settle does; if no block became ready, waits until a block does, no
- * block waits for an event any more, or the time has passed. True: blocks have become ready since
- * the call began. */
+/* Does what bfc_stream_frees_settle does. If no block became ready, waits until one does, until no
+ * block waits for an event any more, or until the time has passed. True: blocks have become ready
+ * since the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 
-/*
- * bfc_stream_frees_suspend_context: a context is about to end, so no event of it is queried any
- * more, and no query of one is under way. bfc_stream_frees_conclude_context: the context has
- * `ended`, so that its events count as complete, or it has not ended after all.
- */
+/* bfc_stream_frees_suspend_context: a context is about to end; from then on no event of the context
+ * is queried, and no such query is under way. bfc_stream_frees_conclude_context: the context has
+ * `ended`, so that its events count as complete, or it has not ended after all, so that they are
+ * queried again. */
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context);
 void bfc_stream_frees_conclude_context(struct bfc_stream_frees *frees, CUcontext context,
                                        bool ended);

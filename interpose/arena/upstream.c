@@ -1,6 +1,6 @@
 /*
- * The upstream of the pools takes regions from the driver, of device memory or of host memory
- * (spill.h).
+ * The upstream of the pools: takes regions of device memory or host memory (spill.h) from the
+ * driver.
  *
  * A pool calls it without holding its lock. A region enters the region map before the pool hands
  * out blocks of it, and leaves the map before the driver gets the region back.
@@ -24,7 +24,7 @@
 
 /* ---- reserving and releasing ---- */
 
-/* Whether the device would still have BFC_RESERVE free. */
+/* Whether BFC_RESERVE bytes of the device would stay free if `bytes` were taken. */
 static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_arena *arena,
                           uint64_t bytes) {
     size_t free_bytes, total;
@@ -34,10 +34,8 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
-/*
- * Whether another job has asked for this memory before us. Jobs that wait for memory (BFC_WAIT) are
- * served in the order in which they began to wait.
- */
+/* Whether another job has been waiting for memory (BFC_WAIT) for longer than this one. Such jobs
+ * are served in the order in which they began to wait, so that the memory is not for this job. */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -50,7 +48,7 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
            free_bytes < bfc_add_saturating(bytes, wanted);
 }
 
-/* Whether the device may be asked for so much; false: `why` says what is in the way. */
+/* Whether the device may be asked for `bytes`. False: `why` says what forbids it. */
 static bool may_take(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
                      bool is_first, const char **why) {
     *why = "less than BFC_RESERVE would be left to others";
@@ -121,7 +119,7 @@ CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, bool is_fi
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Charges and reserves a region. On an error `why` says what is in the way. */
+/* Charges a region to the limit and allocates it. On an error `why` says what is in the way. */
 static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                                CUdeviceptr *pointer, const char **why) {
     *why = arena->source->over_limit;
@@ -135,7 +133,7 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_
 
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
-    static unsigned seen[2]; /* for device memory, and for host memory */
+    static unsigned seen[2]; /* one counter for device memory, one for host memory */
     bool host = bfc_arena_is_host(arena);
     bfc_log_repeated(BFC_LOG_INFO, &seen[host],
                      host ? "device %d: %s were not spilled to host memory: %s (CUresult %d)"
@@ -172,20 +170,16 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
     return BFC_RESERVED;
 }
 
-/*
- * Whether a failed free has left the region allocated. A fatal error is that of earlier work, which
- * the free met while it waited; the pool of such a context hands out nothing any more, so its
- * region counts as freed.
- */
+/* Whether the region is still allocated after a free that failed. A fatal error is one of earlier
+ * work, which the free met while it waited. The pool of such a context hands out nothing any more,
+ * so its region counts as freed. */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
            !bfc_driver_is_fatal(result);
 }
 
-/*
- * The thread is relaxed even if nothing captures yet: otherwise a capture that begins while the
- * call waits would forbid the call, and be invalidated by it.
- */
+/* Frees a region in relaxed capture mode, even if nothing captures yet: a capture that begins while
+ * the call waits would otherwise forbid the call, and be invalidated by it. */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
     bool pushed;
@@ -203,8 +197,8 @@ static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *a
     return result;
 }
 
-/* The blocks of a region that the driver refused to free may become deferred, so has_deferred is
- * set: a later poll gives them a fence. */
+/* Puts a region back that the driver has refused to free. The pool may defer the blocks of such a
+ * region; so has_deferred is set, and a later poll gives the blocks a fence. */
 static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
     bfc_store_seq_cst(&arena->has_deferred, true);
     return bfc_region_add(start, bytes, arena);
@@ -216,12 +210,11 @@ uint64_t bfc_upstream_count_releases(void) {
     return bfc_load_acquire(&releases);
 }
 
-/*
- * The calling thread may be the helper, or work in another context. If the context has ended, so
- * has its memory; and a process that exits frees nothing. Host memory is freed by a thread of the
+/* Frees a region in the arena's context, which the calling thread makes current: the thread may be
+ * the helper, or work in another context. Nothing is freed once the context has ended, because its
+ * memory went with it, nor while the process exits. Host memory is freed by a thread of the
  * library's alone, since the free may wait for all work of the context, where the program's own
- * call would not.
- */
+ * call would not. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;
@@ -254,13 +247,12 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
 
 /* ---- waiting ---- */
 
-/* The driver may cut smaller allocations from memory that it keeps, and not wait at their free. */
+/* Bytes of an allocation that is made in order to wait by its free. The driver may cut smaller ones
+ * from memory that it keeps, and not wait at their free. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/*
- * Frees the page that was made to wait. If the driver refuses, the page is kept for the next wait;
- * a second refused page is lost.
- */
+/* Frees an allocation that was made in order to wait. If the driver refuses, the arena keeps the
+ * allocation for the next wait; a second one that is refused is lost. */
 static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr page) {
     CUdeviceptr none = 0;
@@ -276,7 +268,8 @@ static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
 }
 
-/* The free of pinned host memory was seen to wait too, but no documentation promises that. */
+/* Allocates and frees pinned host memory. That was seen to wait for the context, but no
+ * documentation promises it. */
 static CUresult pin_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     void *memory;
     (void)arena;
@@ -300,11 +293,9 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
     return result;
 }
 
-/*
- * Waits by a real free of one of the pool's own regions, whose result is that of the wait, whether
+/* Waits by a real free of one of the pool's own regions, whose result is that of the wait, whether
  * the region goes or not. Pages have no such free, so some are given back to make room for
- * WAIT_BYTES.
- */
+ * WAIT_BYTES. */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->has_pages)
         return bfc_pool_trim(arena->pool, WAIT_BYTES)
@@ -318,7 +309,7 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
-    /* The device is full, so the wait uses the real free of one of the pool's own regions. */
+    /* where the device is full, one of the pool's own regions is freed instead */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 

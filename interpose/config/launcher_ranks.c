@@ -7,8 +7,8 @@
 
 struct launcher {
     const char *rank, *local_rank, *ranks;
-    const char *needs; /* a second variable that must be set too, because RANK alone may have
-                          another origin */
+    /* another variable that must be set too, because RANK alone may have another origin */
+    const char *needs;
 };
 
 static const struct launcher launchers[] = {
@@ -19,9 +19,8 @@ static const struct launcher launchers[] = {
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", NULL},
 };
 
-/*
- * The first of these that is set names the job: the innermost launcher's, then the batch system's.
- */
+/* Variables with the job's name. The first one that is set counts: the innermost launcher's, then
+ * the batch system's. */
 static const char *const job_names[] = {
     "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",   "PBS_JOBID", "LSB_JOBID",
     "FLUX_JOB_ID",         "PMIX_NAMESPACE", "PALS_APID", "PMI_ID",

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 struct bfc_ranks {
-    char job[64];       /* the launcher's name of the job, or empty */
-    int32_t rank;       /* -1: not one of several, as far as is known */
-    int32_t local_rank; /* rank on this machine; -1: unknown */
+    char job[64];       /* the name that the launcher has for the job, or empty */
+    int32_t rank;       /* rank of this process; -1: it is not one of several, as far as is known */
+    int32_t local_rank; /* rank among the processes on this machine; -1: unknown */
     int32_t ranks;      /* number of ranks in the job; -1: unknown */
 };
 

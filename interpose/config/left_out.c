@@ -9,7 +9,8 @@
 /* A variable whose value may need a feature, and the value that holds without that feature. */
 struct need {
     const char *variable, *feature, *without;
-    const char *asking; /* the only value that needs the feature; NULL: all but `without` do */
+    /* the only value that needs the feature; NULL: all values but `without` do */
+    const char *asking;
 };
 
 static const struct need needs[] = {
@@ -30,7 +31,8 @@ static bool has_feature(const char *name) {
     return false;
 }
 
-/* A default that needs the feature is replaced silently. Returns whether there was a complaint. */
+/* Replaces a value that needs the feature; a default without a complaint. Returns whether there was
+ * a complaint. */
 static bool settle_need(struct bfc_options *options, const struct need *need,
                         void (*complain)(void *context, const char *line), void *context) {
     const struct bfc_option *option = bfc_option_find(need->variable);

@@ -13,7 +13,8 @@
 
 enum { LINE = 512, ALL_UP_TO = 8 };
 
-static const int *in_force; /* atomic; NULL: there are no options yet */
+/* atomic: the level up to which messages are written; NULL: the options are not read yet */
+static const int *in_force;
 
 void bfc_log_begin(const int *level) {
     bfc_store_release(&in_force, level);
@@ -24,7 +25,8 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-/* If `number` is not 0, it is written after the message: how often the message has occurred. */
+/* Writes a message. If `number` is not 0, it follows the message, and says how often the message
+ * has occurred. */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
     size_t used = strlen(line);

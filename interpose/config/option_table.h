@@ -21,12 +21,12 @@ enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
 struct bfc_amount {
-    uint64_t bytes;  /* UINT64_MAX: the variable's value is none */
-    double fraction; /* of the device's total memory; used when above 0 */
+    uint64_t bytes;  /* UINT64_MAX: the variable's value is the word none */
+    double fraction; /* part of the device's total memory; used if above 0 */
 };
 
 struct bfc_options {
-    uint64_t given;  /* bit i: row i of the table was set explicitly, and not by the mode */
+    uint64_t given;  /* bit i: row i of the table was set explicitly, and not by BFC_MODE */
     uint64_t unread; /* bit i: the last value of row i was malformed */
     bool disable;
     int mode;      /* enum bfc_mode */
@@ -48,18 +48,20 @@ struct bfc_options {
                            decides */
     struct bfc_amount split_slack;
     uint64_t max_split; /* bytes; UINT64_MAX: no limit */
-    int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
+    int roundup; /* 0: sizes are not rounded; else each power of two has 1 << (roundup - 1) sizes */
     uint64_t bypass_above;
-    struct bfc_amount gc_threshold; /* a fraction is of the limit, or of the device if less */
+    /* if a fraction: of the limit, or of the device's memory if that is less */
+    struct bfc_amount gc_threshold;
     bool yield;
-    unsigned last_resort; /* bit r: enum bfc_rung r is in force */
+    unsigned last_resort; /* bit r is set if the last resort r (enum bfc_rung) may be tried */
     double wait;          /* seconds */
     double trim_idle;     /* seconds; below 0: idle regions are kept */
-    int deepbind;         /* 0: strip, 1: keep; resolve.c reads the variable itself */
-    int runtime;          /* enum bfc_runtime_mode */
-    int gate;             /* enum bfc_gate */
-    char record[256];     /* the trace's file, or empty */
-    char plan[256];       /* the plan's file, or auto, or empty */
+    /* whether RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable itself */
+    int deepbind;
+    int runtime;      /* enum bfc_runtime_mode */
+    int gate;         /* enum bfc_gate */
+    char record[256]; /* the trace's file, or empty */
+    char plan[256];   /* the plan's file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */
@@ -72,22 +74,22 @@ struct bfc_options {
 };
 
 enum bfc_option_kind {
-    BFC_OPTION_FLAG,     /* the value is 0 or 1 */
-    BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
-    BFC_OPTION_SIZE,     /* a number of bytes, with a binary suffix K, M, G or T; or the word none,
-                            where that is the default */
-    BFC_OPTION_NUMBER,   /* a decimal number; or the word none, where that is the default */
-    BFC_OPTION_WHOLE,    /* a whole number, stored as BFC_OPTION_NUMBER is */
-    BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
-    BFC_OPTION_SHARE,    /* as BFC_OPTION_AMOUNT, but 0 is accepted and none is not */
-    BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */
-    BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
+    BFC_OPTION_FLAG,   /* the value is 0 or 1 */
+    BFC_OPTION_CHOICE, /* one of the words in `choices`, stored as its index */
+    BFC_OPTION_SIZE,   /* a number of bytes, with a binary suffix K, M, G or T; or the word none,
+                          where that is the default */
+    BFC_OPTION_NUMBER, /* a decimal number; or the word none, where that is the default */
+    BFC_OPTION_WHOLE,  /* a whole number, which is stored as BFC_OPTION_NUMBER is */
+    BFC_OPTION_AMOUNT, /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_SHARE, /* the same as BFC_OPTION_AMOUNT, except that 0 is accepted and none is not */
+    BFC_OPTION_FILE,  /* a path, or none, or the word in `choices` */
+    BFC_OPTION_WORDS, /* some of `choices`, all or none; stored as a bit each */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons; they may contain the wildcards *
                             and ? */
 };
 
 enum bfc_option_mark {
-    BFC_OPTION_EXPERT = 1,  /* the option is not for everyday use */
+    BFC_OPTION_EXPERT = 1,  /* the variable is for experts, and not for everyday use */
     BFC_OPTION_BINDING = 2, /* nothing is pooled if the option's value cannot be read */
 };
 

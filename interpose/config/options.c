@@ -331,7 +331,8 @@ static uint64_t name_distance(const char *a, const char *b) {
     return row[length];
 }
 
-/* The nearest name differs in at most three letters, and in at most a third of its length. */
+/* Whether a name is near enough to be suggested: it differs in at most three letters, and in at
+ * most a third of its length. */
 const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
     uint64_t least = 4;
@@ -359,10 +360,8 @@ static bool is_of_our_builds(const char *name) {
            strncmp(name, "BFC_TEST_", 9) == 0 || strncmp(name, "BFC_STRESS_", 11) == 0;
 }
 
-/*
- * Reads one NAME=value that begins with BFC_. With `former`, reads it only if NAME is an option's
- * former name, otherwise only if NAME is not. False: the variable is unknown or malformed.
- */
+/* Reads one NAME=value that begins with BFC_. With `former`, reads it only if NAME is an option's
+ * former name, otherwise only if NAME is not. False: the variable is unknown or malformed. */
 static bool read_variable(struct bfc_options *options, const char *variable, bool former,
                           const struct complaint *complaint) {
     const char *equals = strchr(variable, '=');

@@ -21,10 +21,8 @@
 #include "interpose/host/scratch.h"
 #include "interpose/table/feature.h"
 
-/*
- * A variable of the C library, found when it is first needed: a reference would cost every process
- * a look-up at its start.
- */
+/* Returns a variable of the C library. It is looked up when it is first needed, because a reference
+ * would cost every process a look-up at its start. */
 static void *libc_variable(const char *name) {
     static void *nothing;
     void *variable = bfc_bound_function(name);
@@ -61,23 +59,19 @@ static bool executable_matches(const char *patterns) {
     return called && bfc_patterns_match(patterns, called);
 }
 
-/*
- * compute-sanitizer checks accesses against whole allocations; with a pool it would see regions
+/* compute-sanitizer checks accesses against whole allocations; with a pool it would see regions
  * instead. It sets both of these variables for the program that it starts (observed with version
- * 12.9).
- */
+ * 12.9). */
 static bool is_watched(void) {
     const char *injected = getenv("NVTX_INJECTION64_PATH");
     return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
            (injected && strstr(injected, "sanitizer-collection"));
 }
 
-/*
- * Returns the variable that disables the library, or NULL. A variable that limits pooling
+/* Returns the variable that disables the library, or NULL. A variable that limits pooling
  * (BFC_OPTION_BINDING) disables the library if its value cannot be read, since pooling without that
  * limit would be less safe than what the user asked for; with BFC_STRICT=1 allocations fail
- * instead.
- */
+ * instead. */
 static const char *find_objection(const struct bfc_options *options) {
     if (options->disable)
         return "BFC_DISABLE";
@@ -88,10 +82,8 @@ static const char *find_objection(const struct bfc_options *options) {
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
 }
 
-/*
- * Drivers before CUDA 12.5 cannot record fences, so every free must wait. Returns whether another
- * mode of free was asked for.
- */
+/* Drivers before CUDA 12.5 cannot record fences, so every free must wait. Returns whether another
+ * mode of free was asked for. */
 static bool fall_back_to_sync(struct bfc_options *options) {
     const struct bfc_driver *driver = bfc_driver();
     if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_fence)
@@ -112,11 +104,9 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
                                "every call goes to the driver");
 }
 
-/*
- * Whether the process has more rights than its user gave it (setuid, with /etc/ld.so.preload):
- * that user's files and variables must not steer it, nor have it write files. A reference to
- * getauxval would cost every process the check of one version more.
- */
+/* Whether the process has more rights than its user gave it (setuid, with /etc/ld.so.preload): that
+ * user's files and variables must not steer it, nor have it write files. A reference to getauxval
+ * would cost every process the check of one version more. */
 static bool has_more_rights(void) {
     unsigned long (*get)(unsigned long);
     *(void **)&get = bfc_bound_function("getauxval");
@@ -149,7 +139,8 @@ static struct bfc_process *map_process(void) {
     return process;
 }
 
-/* Several threads may get here at once: each makes its own state, and the first to publish wins. */
+/* Several threads may make the process's state at once. Each makes its own, and the one that is
+ * published first counts. */
 static struct bfc_process *make_process(void) {
     struct bfc_process *process = map_process();
     if (!process)

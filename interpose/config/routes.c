@@ -8,12 +8,12 @@
 #include "base/atomic.h"
 #include "interpose/config/log.h"
 
-/* There are fewer names of hooks than places, so the table never fills up. */
+/* There are fewer names of hooks than entries in the table, so the table never fills up. */
 enum { PLACES = 512 };
 
 static struct place {
     const char *name; /* atomic; NULL: free */
-    unsigned seen;    /* atomic: a bit for each route */
+    unsigned seen;    /* atomic: one bit for each route */
 } places[PLACES];
 
 static bool begun; /* atomic: the options are read, so routes are written at once */
@@ -24,7 +24,7 @@ static void write_route(const char *name, unsigned route) {
     bfc_log(BFC_LOG_DEBUG, "hook %s: found by %s", name, words[route]);
 }
 
-/* Returns the place of a name, which is taken now if it has none. NULL: there is no room. */
+/* Returns the entry of a name, which is made now if there is none. NULL: there is no room. */
 static struct place *place_of_name(const char *name) {
     size_t first = (uintptr_t)name / 8;
     for (size_t i = 0; i < PLACES; i++) {
@@ -36,10 +36,8 @@ static struct place *place_of_name(const char *name) {
     return NULL;
 }
 
-/*
- * Marks the route, then checks `begun`; bfc_routes_begin sets `begun`, then reads the marks. So no
- * route is missed, but one may be written twice.
- */
+/* Marks the route, and then checks `begun`, while bfc_routes_begin sets `begun` and then reads the
+ * marks. So no route is missed, but one may be written twice. */
 void bfc_routes_note(const char *name, enum bfc_route route) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << route) & 1u << route) &&

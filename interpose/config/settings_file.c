@@ -26,8 +26,9 @@ struct reading {
     const struct bfc_settings_listener *listener;
     const char *path;
     unsigned line, errors;
-    bool former; /* this pass reads variables by their former names, and the next pass by their
-                    present names */
+    /* whether this pass over the file reads variables by their former names; the next one reads
+     * them by their present names */
+    bool former;
 };
 
 static void report_line(struct reading *reading, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -104,7 +105,7 @@ static void make_printable(char *text, size_t length) {
             text[i] = text[i] == '\r' && text[i + 1] == '\n' ? ' ' : '?';
 }
 
-/* Reads a copy of each line, since reading changes a line, and each is read twice. */
+/* Reads a copy of each line, since reading changes the line, and each line is read twice. */
 static void read_lines(struct reading *reading, const char *text) {
     char line[1024];
     for (reading->line = 1; *text; reading->line++) {

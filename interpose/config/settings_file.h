@@ -13,9 +13,11 @@
 #define BFC_SYSTEM_SETTINGS "/etc/bfcpreload.conf"
 #define BFC_USER_SETTINGS "bfcpreload.conf" /* in $XDG_CONFIG_HOME, or else ~/.config */
 
-/* Called while a file is read: for each complaint, and for each value taken. Both may be NULL. */
+/* Called while a file is read: `complain` for each complaint, `take` for each value that was taken.
+ * Both may be NULL. */
 struct bfc_settings_listener {
-    void (*complain)(void *context, const char *line); /* a finished line without newline */
+    /* a line that can be written as it is, without a newline */
+    void (*complain)(void *context, const char *line);
     void (*taken)(void *context, const struct bfc_option *option, const char *path, unsigned line);
     void *context;
 };
@@ -24,11 +26,9 @@ struct bfc_settings_listener {
  * it is absolute, as its specification has it. */
 bool bfc_user_settings(char *const *environment, char *path, size_t size);
 
-/*
- * Reads both files into `options`; a line that is not accepted changes nothing. Returns how many
+/* Reads both files into `options`; a line that is not accepted changes nothing. Returns how many
  * complaints there were; a missing file is none. Not for a process that runs with more rights than
- * its user (AT_SECURE).
- */
+ * its user (AT_SECURE). */
 unsigned bfc_settings_read(struct bfc_options *options, char *const *environment,
                            const struct bfc_settings_listener *listener);
 

@@ -15,12 +15,13 @@ struct capture {
     CUcontext context; /* the context of the stream */
     uintptr_t thread;  /* the thread that began the capture */
     CUstreamCaptureMode mode;
-    bool default_stream; /* the stream is a default one: only its thread can name it, and only while
-                            the context is current */
+    /* a default stream, which only its own thread can name, while the stream's context is
+     * current */
+    bool default_stream;
     struct capture *next;
 };
 
-/* Represents every capture of which nothing is known. It is under way for ever. */
+/* Stands in the list for all captures of which nothing is known. It is never over. */
 static struct capture unknown_capture = {
     .stream = (CUstream)&unknown_capture, /* a handle that no call uses */
     .context = (CUcontext)&unknown_capture,
@@ -33,9 +34,10 @@ static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* guards the list; held while the gate is closed */
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* length of the list of captures; changed under the lock */
-static unsigned
-    gate; /* the number of threads inside; the bit CLOSED is set while a thread begins a capture */
-static struct bfc_gate_part *gate_parts; /* guarded by the lock */
+/* the number of threads inside the gate; the bit CLOSED is set while a thread begins a capture */
+static unsigned gate;
+/* the gate's parts that have locks of their own; guarded by the lock */
+static struct bfc_gate_part *gate_parts;
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
 
@@ -45,8 +47,9 @@ static unsigned count_under_way(void) {
 
 /* ---- the gate ---- */
 
-/* A thread that closes the gate changes the count of captures before it opens the gate again. Both
- * threads update the gate's word, so the second check of the count here sees the change. */
+/* Enters the gate if it is open and nothing captures. A thread that begins a capture closes the
+ * gate, raises the count of captures and opens the gate again. Both threads update the gate's word,
+ * so the second look at the count here sees the higher count. */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
         if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
@@ -168,7 +171,7 @@ static CUcontext context_of_stream(CUstream stream, bool default_stream) {
                : current_context();
 }
 
-/* Does this handle mean the calling thread's default stream? */
+/* Whether this handle means the calling thread's default stream. */
 static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
@@ -177,8 +180,8 @@ static bool is_default(CUstream stream, bool per_thread) {
 
 static void end_thread(void *unused);
 
-/* Has end_thread called at the end of this thread, because its default stream ends with it, and a
- * capture of that stream too. */
+/* Registers end_thread to be called at the end of this thread, because the thread's default stream
+ * ends with it, and so does a capture of that stream. */
 static void watch_thread(void) {
     static __thread bool watched INITIAL_EXEC;
     bfc_at_thread_exit(&watched, end_thread);
@@ -186,7 +189,8 @@ static void watch_thread(void) {
 
 /* ---- beginning a capture ---- */
 
-/* Adds the unknown capture to the list. False: it is in the list already. Called under the lock. */
+/* Adds the capture that stands for unknown ones. False: it is in the list already. Called under the
+ * lock. */
 static bool add_unknown(void) {
     static bool added;
     if (added)
@@ -198,8 +202,8 @@ static bool add_unknown(void) {
     return true;
 }
 
-/* Adds a capture to the list. If the host has no memory for it, adds the unknown capture
- * instead. */
+/* Adds a capture to the list. If the host has no memory for its entry, adds the one that stands for
+ * unknown captures instead. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
     if (!capture) {
@@ -245,8 +249,9 @@ bool bfc_capture_began_unknown(CUresult result) {
 
 /* ---- modes ---- */
 
-/* Without the first exchange of modes our own calls could break captures, and without the second
- * one the program's later calls could. */
+/* Exchanges the thread's capture mode with `*mode`, with several tries. If the change to relaxed
+ * mode failed, our own calls could break captures; if the change back failed, the program's later
+ * calls could. */
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
     BFC_TRY_HARD(result, driver->cuThreadExchangeStreamCaptureMode(mode));
     (void)result;
@@ -266,14 +271,13 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
         exchange_mode(driver, &mode);
 }
 
-/*
- * Applies the driver's rule: a relaxed thread is never barred. Any other thread is barred by a
- * capture of its own that is not relaxed; a thread in global mode is barred also by a global
- * capture of another thread.
- */
+/* Whether a capture bars the calling thread, by the driver's rule: a relaxed thread is never
+ * barred. Any other thread is barred by its own capture unless that one is relaxed; a thread in
+ * global mode is barred also by a global capture of another thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
-        return true; /* this capture may bar anything, so the call goes to the driver */
+        /* a capture of unknown mode may bar anything, so the call goes to the driver */
+        return true;
     if (capture->thread == bfc_thread_identity())
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -283,7 +287,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!driver->cuThreadExchangeStreamCaptureMode ||
         driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
-        return BFC_CAPTURE_BARRED; /* the mode is unknown, so the call goes to the driver */
+        /* the thread's mode is unknown, so the call goes to the driver */
+        return BFC_CAPTURE_BARRED;
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return BFC_CAPTURE_ALLOWED;
@@ -319,14 +324,14 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
     return last;
 }
 
-/* Can this thread name the capture's stream now? Only its own thread can name a default stream, and
- * only while the stream's context is current. */
+/* Whether the calling thread can name the capture's stream now. Only its own thread can name a
+ * default stream, and only while the stream's context is current. */
 static bool is_nameable(const struct capture *capture) {
     return !capture->default_stream ||
            (capture->thread == bfc_thread_identity() && capture->context == current_context());
 }
 
-/* Does the driver say that the capture is over? An invalidated capture is not over: until the
+/* Whether the driver says that the capture is over. An invalidated capture is not over: until the
  * program ends it, the driver still refuses what it bars. */
 static bool is_capture_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
@@ -341,7 +346,7 @@ static bool is_capture_over(const struct capture *capture, const void *context) 
 
 struct named_stream {
     CUstream stream;
-    bool default_stream; /* the stream is this thread's default stream */
+    bool default_stream; /* a capture of this thread's default stream */
 };
 
 static bool is_of_stream(const struct capture *capture, const void *context) {
@@ -360,11 +365,9 @@ static bool is_of_context(const struct capture *capture, const void *context) {
     return capture->context == *(const CUcontext *)context;
 }
 
-/*
- * Forgets the captures of a thread that ends. It does not ask the driver, whose own record of the
- * thread may be gone. The next thread that looks for completed fences gives the deferred blocks
- * their fence.
- */
+/* Forgets the captures of a thread that is ending. The driver is not asked, since it may have
+ * forgotten the thread already. If no capture is left, the next thread that looks for completed
+ * fences gives the deferred blocks theirs. */
 static void end_thread(void *unused) {
     (void)unused;
     forget_captures(is_of_thread, NULL);

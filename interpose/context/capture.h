@@ -20,16 +20,16 @@
  * allocation or a free. */
 enum bfc_capture_state {
     BFC_CAPTURE_NONE,    /* nothing captures */
-    BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
-    BFC_CAPTURE_BARRED,  /* the driver would refuse the call */
+    BFC_CAPTURE_ALLOWED, /* something captures, but does not bar the call */
+    BFC_CAPTURE_BARRED,  /* the driver would refuse the call because of a capture */
 };
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 
 /* How many captures are under way; callers read it by bfc_captures_exist. */
 extern unsigned bfc_captures_under_way HIDDEN;
 
-/* Is any capture under way? The answer may be out of date at once: a caller that must not miss a
- * capture passes the gate. */
+/* Whether any capture is under way. The answer may be out of date at once: a caller that must not
+ * miss a capture passes the gate. */
 static inline bool bfc_captures_exist(void) {
     return bfc_load_acquire(&bfc_captures_under_way) != 0;
 }
@@ -41,7 +41,7 @@ static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *
 extern bool bfc_capture_seen HIDDEN; /* never becomes false again; callers read it by
                                        bfc_capture_was_seen */
 
-/* Has this process ever begun a capture? */
+/* Whether this process has ever begun a capture. */
 static inline bool bfc_capture_was_seen(void) {
     return bfc_load_relaxed(&bfc_capture_seen);
 }
@@ -56,7 +56,7 @@ static inline bool bfc_capture_was_seen(void) {
  * entered the driver yet. Both a wait and a capture publish themselves before they check, so if
  * both begin together, one of them sees the other.
  */
-#define BFC_WAITS 64 /* enough that most threads count their waits in different elements */
+#define BFC_WAITS 64 /* so many counters that most threads use different ones */
 extern struct bfc_waits {
     unsigned under_way;
     char rest[60];
@@ -83,13 +83,11 @@ void bfc_gate_leave(void);
  * captures from beginning, and is for calls that affect no capture under way. */
 void bfc_gate_hold(void);
 
-/*
- * A part of the gate with a lock of its own, for calls that take that lock anyway. A thread that
+/* A part of the gate with a lock of its own, for calls that take that lock anyway. A thread that
  * begins a capture shuts the gate, then each part, and waits until nothing is inside. A thread must
- * not pass a part while it waits for the gate, nor enter the gate while it is inside a part.
- */
+ * not pass a part while it waits for the gate, nor enter the gate while it is inside a part. */
 struct bfc_gate_part {
-    struct pool_lock lock; /* guards all but `next`, and data of the part's owner */
+    struct pool_lock lock; /* guards all fields but `next`, and the data that the part protects */
     bool shut;
     /* Returns whether no call is inside the part. Called with the lock held. */
     bool (*is_empty)(struct bfc_gate_part *gate_part);
@@ -99,18 +97,16 @@ void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part));
 void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 
-/* May the part be passed? Called under the part's lock. False: if the part is `shut`, release the
- * lock, call bfc_gate_part_await and check again; otherwise something captures. */
+/* Whether a call may pass the part. Called under the part's lock. False: if the part is `shut`,
+ * release the lock, call bfc_gate_part_await and ask again; otherwise something captures. */
 static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {
     return !gate_part->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
 void bfc_gate_part_await(void);
 
-/*
- * Does this error of the driver mean that a capture forbids the call? The capture is one that no
- * hook saw, or that began after the hook looked. The driver has several such codes, and chooses by
- * the state of the capture.
- */
+/* Whether this error of the driver means that a capture forbids the call. The capture is one that
+ * no hook saw, or that began after the hook looked. The driver has several such codes, and chooses
+ * by the state of the capture. */
 static inline bool bfc_is_capture_error(CUresult result) {
     return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
            result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
@@ -132,23 +128,19 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
         bfc_capture_restore_now(driver, mode);
 }
 
-/*
- * bfc_capture_begin and one of the other two functions enclose the driver's call that begins a
+/* bfc_capture_begin and one of the other two functions enclose the driver's call that begins a
  * capture; in between, nothing else passes the gate. A capture of unknown mode may bar anything,
  * and only the call that ends it reveals its end. The end of a capture that began in an unknown way
- * is never known.
- */
+ * is never known. */
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);
-bool bfc_capture_began_unknown(CUresult result); /* true: it is the first one */
+bool bfc_capture_began_unknown(CUresult result); /* true: this is the process's first capture */
 
-/*
- * These functions forget captures that have ended. bfc_capture_review asks the driver about each
+/* These functions forget captures that have ended. bfc_capture_review asks the driver about each
  * capture, after an end of capture. bfc_capture_ended forgets those of a stream, after an end of
  * capture and before the stream is destroyed; bfc_capture_context_ended those of a context that has
- * ended. True: there were captures, and now there is none.
- */
+ * ended. True: there were captures, and now there is none. */
 bool bfc_capture_review(const struct bfc_driver *driver);
 bool bfc_capture_ended(CUstream stream, bool per_thread);
 bool bfc_capture_context_ended(CUcontext context);

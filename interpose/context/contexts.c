@@ -10,16 +10,16 @@ enum { MOST = 64, NO_DEVICE = -1 };
 
 /* The table of known contexts. A thread that does not hold the lock reads it by atomic loads. */
 static struct known {
-    CUcontext context;     /* NULL: a free place */
+    CUcontext context;     /* NULL: the entry is free */
     unsigned long long id; /* the id that cuCtxGetId returns; 0: not known */
     uint64_t number;       /* the context's number among all ever added */
-    unsigned closers;      /* a count of hooks that are about to end the context */
+    unsigned closers;      /* how many hooks are about to end the context */
     bool settled;
-    CUdevice device; /* device whose primary context this is known to be, or NO_DEVICE */
+    CUdevice device; /* the device whose primary context this is, or NO_DEVICE */
 } table[MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned high; /* atomic: a count of places that were ever taken */
+static unsigned high; /* atomic: how many entries were ever used */
 unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 
@@ -54,7 +54,7 @@ static struct known *add_known(CUcontext context, unsigned long long id) {
     struct known *known = find_known(context);
     if (known && (!id || known->id == id))
         return known;
-    if (known) /* the handle was that of a context that has ended unseen */
+    if (known) /* the entry is of another context, which had the same handle and has ended unseen */
         forget_known(known);
     bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
     if (!(known = find_known(NULL))) {
@@ -107,10 +107,12 @@ static struct known *find_primary(CUdevice device) {
     return NULL;
 }
 
-/* ---- who keeps primary contexts ---- */
+/* ---- whether the program keeps a primary context ---- */
 
 enum { DEVICES_MOST = 64 };
-static int retains[DEVICES_MOST]; /* atomic: retains less releases, but never below 0 */
+/* atomic: how often the program has retained each primary context, less its releases; never below
+ * 0 */
+static int retains[DEVICES_MOST];
 
 static bool is_counted(CUdevice device) {
     return device >= 0 && device < DEVICES_MOST;
@@ -153,8 +155,8 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     return same || !number;
 }
 
-/* Has the context ended, without a hook that is still ending it? If the handle already means
- * another context, the end is over even if such a hook exists. */
+/* Whether the context has ended, and no hook is still ending it. If the handle already means
+ * another context, the end is over even if there is such a hook. */
 static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
     CUcontext context = bfc_load_acquire(&known->context);
     enum bfc_handle handle =
@@ -172,7 +174,8 @@ CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver) {
 }
 
 static void (*reviewer)(
-    const struct bfc_driver *driver); /* atomic: does bfc_contexts_review's work */
+    /* atomic: the function that does the work of bfc_contexts_review */
+    const struct bfc_driver *driver);
 
 void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver)) {
     bfc_store_release(&reviewer, review);
@@ -184,7 +187,7 @@ void bfc_contexts_review(const struct bfc_driver *driver) {
         review(driver);
 }
 
-/* ---- what no hook saw ---- */
+/* ---- contexts that no hook saw begin or end ---- */
 
 static bool is_primary_known(CUdevice device) {
     pthread_mutex_lock(&lock);

@@ -47,7 +47,9 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = bfc_context_id(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : find_room(driver);
-    if (green) { /* no thread asks for the new context before this returns, nor for the ended one */
+    /* an entry changes while no thread can look for it: its context has ended, or is not given out
+     * yet */
+    if (green) {
         bfc_store_relaxed(&green->context, context);
         bfc_store_relaxed(&green->id, id);
     }

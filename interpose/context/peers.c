@@ -9,14 +9,14 @@
 
 struct pair {
     CUcontext accessor, owner;
-    CUdevice device; /* the accessor's device, known once access was on */
+    CUdevice device; /* the accessor's device, set once access was turned on */
     bool on;
     struct pair *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs;
-size_t bfc_peer_pairs; /* number of pairs; while it is 0, nothing else is read */
+size_t bfc_peer_pairs; /* number of pairs; while it is 0, no lock is taken */
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;
@@ -49,7 +49,8 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
-    bfc_contexts_add(accessor); /* a pair means that there are several contexts */
+    /* both contexts become known, since mode ordered depends on how many there are */
+    bfc_contexts_add(accessor);
     bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);
     CUresult result = add_pair(accessor, owner);

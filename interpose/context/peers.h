@@ -18,10 +18,10 @@
  * BFC_PEERS_MOST; or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
-/* How many pairs there are in all; for the function below. */
+/* How many pairs there are in all; other files use bfc_peers_known. */
 extern size_t bfc_peer_pairs HIDDEN;
 
-/* Are there any pairs? */
+/* Whether there are any pairs. */
 static inline bool bfc_peers_known(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_peer_pairs));
 }
@@ -30,11 +30,9 @@ static inline bool bfc_peers_known(void) {
  * BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
-/*
- * The functions below answer which devices may use an owner's memory now: each pair also holds the
- * accessor's device, and whether access is on. They are for memory that belongs to the device and
- * not to the context (interpose/features/pages/paging.h).
- */
+/* The functions below tell which devices may use the owner's memory now. For that each pair also
+ * holds the accessor's device, and whether access is on. They are for memory that belongs to the
+ * device and not to the context (interpose/features/pages/paging.h). */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Notes that access was turned on or off; nothing happens for a pair that is not known. */
@@ -44,7 +42,7 @@ void bfc_peers_switch_access(CUcontext accessor, CUcontext owner, CUdevice devic
  * many. */
 size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEER_DEVICES_MOST]);
 
-/* May any context of the device use the owner's memory now? */
+/* Whether any context of the device may use the owner's memory now. */
 bool bfc_peers_device_may(CUcontext owner, CUdevice device);
 
 /* bfc_peers_forget forgets all pairs of a context that has ended; bfc_peers_forget_pair forgets one

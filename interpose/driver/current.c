@@ -32,7 +32,8 @@ static CUresult ask_context(const struct bfc_driver *driver, CUcontext context,
                                       : CUDA_SUCCESS;
 }
 
-/* Asks several times, since a passing error must not make a living context count as dead. */
+/* Asks the driver what the handle means, several times if the driver fails, since a passing error
+ * must not make a living context count as ended. */
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
                               unsigned long long id) {
     enum { TRIES = 8 };
@@ -57,7 +58,7 @@ CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) 
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
-    /* The context is active, so retaining it creates nothing, and the release undoes that. */
+    /* Retaining an active primary context creates nothing, and the release undoes it. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||

@@ -29,12 +29,11 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                        calls->cuThreadExchangeStreamCaptureMode;
 }
 
-static struct bfc_driver driver; /* there is one driver a process */
+static struct bfc_driver driver; /* the one driver of the process */
 
-/*
- * Two threads may read the driver at once, and the first one's result counts. The second may have
- * read hooks, because the first may already have redirected the driver's symbol table to them.
- */
+/* Publishes the functions that the first thread has read. If a second thread reads them at the same
+ * time, its result is dropped: it may have read hooks, because the first thread may already have
+ * redirected the driver's symbol table to those. */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     static bool writing;
     static const struct bfc_driver *written;
@@ -62,7 +61,7 @@ void bfc_driver_publish(const struct bfc_driver *read, bool can_pool) {
 }
 
 static const struct bfc_driver *(*finder)(
-    void); /* atomic: function that looks for a loaded driver */
+    void); /* atomic: the function that looks for a loaded driver */
 
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void)) {
     bfc_store_release(&finder, find);
@@ -73,7 +72,7 @@ const struct bfc_driver *bfc_driver_find(void) {
     return find ? find() : NULL;
 }
 
-/* Older versions of cuda.h lack these errors. */
+/* Errors that older versions of cuda.h lack. */
 enum {
     ERROR_CONTAINED = 226,
     ERROR_TENSOR_MEMORY_LEAK = 721,

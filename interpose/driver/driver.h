@@ -81,31 +81,25 @@ struct bfc_driver {
 extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 
-/*
- * Only interpose/entry/binding.c, which finds the driver, calls the following three functions.
+/* Only interpose/entry/binding.c, which finds the driver, calls the following three functions.
  * bfc_driver_set_finder sets the function that bfc_driver_find calls. bfc_driver_read reads the
  * functions of the loaded library; if several threads do so, the first one's result counts.
  * bfc_driver_publish makes the functions known to all threads; if `can_pool` is false, it clears
- * `can_pool` of the driver.
- */
+ * `can_pool` of the driver. */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);
 void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
 
-/*
- * Returns the driver's functions, or NULL while the program has not loaded libcuda.so.1. The
+/* Returns the driver's functions, or NULL while the program has not loaded libcuda.so.1. The
  * pointer to a function that the driver lacks is NULL. Thread-safe; lock-free once the driver is
- * found.
- */
+ * found. */
 static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);
     return driver ? driver : bfc_driver_find();
 }
 
-/*
- * For a hook: declares `driver`, and returns an error if there is no driver (a program can get a
- * hook from dlvsym by our own version) or if the driver lacks the call.
- */
+/* For a hook: declares `driver`. Returns an error if the driver lacks the call, or if there is no
+ * driver: a program can get a hook by dlvsym with our own version before it has loaded one. */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \

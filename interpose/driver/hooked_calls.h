@@ -15,11 +15,12 @@
 
 typedef unsigned long long bfc_cuda_flags;
 
-/* A call, and the one with this ending besides. */
+/* A call, and its variant whose name has this ending besides. */
 #define BFC_BOTH(X, ending, name, ...) X(name, __VA_ARGS__) X(name##ending, __VA_ARGS__)
 
-/* A call and its twin, which uses the calling thread's own default stream. The last column, which a
- * row does not write, tells them apart; with BFC_IN_STREAM it is the place, the stream's device. */
+/* A call and its variant for the calling thread's own default stream. A last column, which a row
+ * does not write, tells the two apart; in BFC_IN_STREAM it is the column `place`, which names the
+ * stream's device. */
 #define BFC_TWINS(X, ending, name, ...)                                                            \
     X(name, __VA_ARGS__, false) X(name##ending, __VA_ARGS__, true)
 #define BFC_IN_STREAM(X, name, stream, ...)                                                        \
@@ -142,11 +143,9 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags),                                    \
       bfc_share_enable_peer(driver, owner, flags), (void)0, BFC_HERE)
 
-/*
- * Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
+/* Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
  * thread's own. cuStreamBeginRecaptureToGraph is new in CUDA 13.3. cuStreamBeginCaptureToCig is new
- * in CUDA 13.1; it has no mode, and which calls it bars is not documented.
- */
+ * in CUDA 13.1; it has no mode, and which calls it bars is not documented. */
 #define BFC_CAPTURE_CALLS(X)                                                                       \
     BFC_TWINS(X, _ptsz, cuStreamBeginCapture, (CUstream stream), (stream),                         \
               CU_STREAM_CAPTURE_MODE_GLOBAL)                                                       \
@@ -390,19 +389,18 @@ typedef unsigned long long bfc_cuda_flags;
       (endpoint, device, at, (void *)bfc_mappable((CUdeviceptr)memory, bytes), bytes, flags),      \
       BFC_ON(device))
 
-/* One side of a copy that a structure describes, src or dst. */
+/* The address in device memory that a copy's structure has for one side, src or dst; 0: that side
+ * is not device memory. */
 #define BFC_SIDE(copy, side)                                                                       \
     ((copy)->side##MemoryType == CU_MEMORYTYPE_DEVICE ||                                           \
              (copy)->side##MemoryType == CU_MEMORYTYPE_UNIFIED                                     \
          ? (copy)->side##Device                                                                    \
          : 0)
 
-/*
- * The synchronous copies and sets that may return before the device is done, unless SYNC_MEMOPS is
- * set for their memory (cuda.h, "API synchronization behavior"). Those to host memory always wait.
- * NAME, parameters, arguments, where it writes device memory, where it reads such memory (0:
- * nowhere), whether the default stream is the thread's own.
- */
+/* Synchronous copies and sets. They may return before the device is done, unless SYNC_MEMOPS is set
+ * for their memory (cuda.h, "API synchronization behavior"). Those to host memory always wait.
+ * NAME, parameters, arguments, where the call writes device memory, where it reads device memory
+ * (0: nowhere), whether the default stream is the thread's own. */
 #define BFC_SYNCHRONOUS_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptds, cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),                \
               (to, from, bytes), to, from)                                                         \
@@ -442,23 +440,20 @@ typedef unsigned long long bfc_cuda_flags;
               (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height),         \
               (to, pitch, value, width, height), to, 0)
 
-/*
- * Calls that have a hook only so that the pools learn of a failed context when the program does: if
+/* Calls that have a hook only so that the pools learn of a failed context when the program does: if
  * such a call returns an error after which every call in its context fails, the next allocation
  * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). The
  * calls of the four tables above note a failure as well. A failure that only calls without a hook
- * have returned is noticed at the next free. NAME, parameters, arguments.
- */
+ * have returned is noticed at the next free. NAME, parameters, arguments. */
 #define BFC_FAILURE_CALLS(X)                                                                       \
     X(cuEventSynchronize, (CUevent event), (event))                                                \
     X(cuEventQuery, (CUevent event), (event))                                                      \
     BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/*
- * Calls that submit work to a stream. They note a failure as well. NAME, parameters, arguments,
- * stream (NULL: the default one), whether the default stream is the thread's own. Further such
- * calls have a place in a stream, above, or a row in submission_calls.h.
- */
+/* Calls that submit work to a stream. Their hooks note a failure as well. NAME, parameters,
+ * arguments, stream (NULL: the default one), whether the default stream is the thread's own.
+ * Further calls that submit work have a place in a stream in a table above, or a row in
+ * submission_calls.h. */
 #define BFC_STREAM_CALLS(X)                                                                        \
     BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
               (to, from, bytes), NULL)                                                             \
@@ -481,14 +476,14 @@ typedef unsigned long long bfc_cuda_flags;
               (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                     \
               (to, value, count, stream), stream)
 
-/* Waits for all work of a context. They note a failure as well. NAME, parameters, arguments, the
- * context (NULL: the current one). */
+/* Waits for all work of a context. Their hooks note a failure as well. NAME, parameters, arguments,
+ * the context (NULL: the current one). */
 #define BFC_WAIT_CALLS(X)                                                                          \
     X(cuCtxSynchronize, (void), (), NULL)                                                          \
     X(cuCtxSynchronize_v2, (CUcontext context), (context), context)
 
-/* Waits for all work of a stream. They note a failure as well. NAME, parameters, arguments, whether
- * the default stream is the thread's own. */
+/* Waits for all work of a stream. Their hooks note a failure as well. NAME, parameters, arguments,
+ * whether the default stream is the thread's own. */
 #define BFC_STREAM_WAIT_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))
 
@@ -503,8 +498,8 @@ typedef unsigned long long bfc_cuda_flags;
     BFC_SYNCHRONOUS_CALLS(X)                                                                       \
     BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X) BFC_STREAM_WAIT_CALLS(X)
 
-/* The header's macros turn these names into those of newer variants, or into their twins if a
- * program is compiled with a default stream for each thread. */
+/* The macros of cuda.h turn these names into those of newer variants or, if a program is compiled
+ * with a default stream for each thread, into those of the variants for that. */
 #undef cuCtxCreate
 #undef cuCtxDestroy
 #undef cuCtxPushCurrent

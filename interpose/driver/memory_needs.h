@@ -20,7 +20,8 @@ enum bfc_need {
     BFC_NEED_MAPPING,    /* the call needs page tables, to map memory that exists already */
     BFC_NEED_DESCRIPTOR, /* the call makes the descriptor of a texture or surface */
 
-    /* Calls with one of the following words are not in BFC_BYPASS_CALLS or BFC_INCIDENTAL_CALLS. */
+    /* A call with one of the following words has no row in BFC_BYPASS_CALLS and
+     * BFC_INCIDENTAL_CALLS. */
     BFC_NEED_OWN,     /* the call has a hook with logic of its own, which retries it where needed */
     BFC_NEED_HALFWAY, /* the call may need memory, but may fail when part of its work is done: a
                          second call would do that part again */

@@ -1,6 +1,6 @@
 /*
- * The calls that submit work which may use device memory, and that have no hook but for that. Their
- * hooks are given to programs only where submissions are counted (BFC_GATE,
+ * The calls that submit work which may use device memory, and that have a hook for no other reason.
+ * Programs are given these hooks only where submissions are counted (BFC_GATE,
  * interpose/table/counter.h); hooked_calls.h has the other calls that submit work.
  */
 #ifndef BFC_INTERPOSE_SUBMISSION_CALLS_H
@@ -8,11 +8,9 @@
 
 #include "interpose/driver/hooked_calls.h"
 
-/*
- * NAME; how many arguments it has, all of which are passed on as words named a, b, c...; the word
- * that is its stream (0: the default stream; BFC_STREAMS_UNKNOWN: it may use several); whether the
- * default stream is the thread's own.
- */
+/* NAME; how many arguments the call has, all of which are passed on as words named a, b, c...;
+ * which word is its stream (0: the default stream; BFC_STREAMS_UNKNOWN: it may use several);
+ * whether the default stream is the thread's own. */
 #define BFC_SUBMISSION_CALLS(X)                                                                    \
     BFC_TWINS(X, _ptsz, cuFabricCpyBatchAsync, 4, d)                                               \
     X(cuLaunchCooperativeKernelMultiDevice, 3, BFC_STREAMS_UNKNOWN, false)                         \
@@ -83,7 +81,8 @@
     BFC_TWINS(X, _ptsz, cuStreamWriteValue64_v2, 4, a)                                             \
     BFC_TWINS(X, _ptsz, cuWaitExternalSemaphoresAsync, 4, d)
 
-/* The parameters of a call with so many words, and the same words as arguments. */
+/* The parameters of a call that has N arguments, and its arguments, all as words of the
+ * processor. */
 #define BFC_WORDS_1 (uintptr_t a)
 #define BFC_PASSED_1 (a)
 #define BFC_WORDS_2 (uintptr_t a, uintptr_t b)
@@ -105,7 +104,7 @@
      uintptr_t h, uintptr_t i)
 #define BFC_PASSED_9 (a, b, c, d, e, f, g, h, i)
 
-/* The header's macros turn these names into those of newer variants or of twins. */
+/* The macros of cuda.h turn these names into those of other variants. */
 #undef cuFabricCpyBatchAsync
 #undef cuLaunchHostFunc
 #undef cuLaunchHostFunc_v2

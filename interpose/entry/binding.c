@@ -34,16 +34,16 @@ enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_J
 
 struct binding {
     const struct bfc_driver *driver;
-    const struct link_map *library; /* the driver's link map */
-    bool undoes;                    /* hooks are replaced by the driver's functions again */
-    bool failed;                    /* some word could not be written */
+    const struct link_map *library; /* the driver as the loader lists it */
+    bool undoes;                    /* whether hooks are replaced by the driver's functions again */
+    bool failed;                    /* whether some word could not be written */
     const char *unhooked;           /* a call that some object names and that may lack a hook */
 };
 
-/* An object as dl_iterate_phdr shows it. */
+/* An object that dl_iterate_phdr has found. */
 struct object {
     const struct dl_phdr_info *info;
-    struct link_map map; /* only l_addr and l_ld are set */
+    struct link_map map; /* l_addr and l_ld are set, and no other fields */
 };
 
 /* ---- writing ---- */
@@ -58,11 +58,9 @@ static int protection_by(ElfW(Word) flags) {
            (flags & PF_X ? PROT_EXEC : 0);
 }
 
-/*
- * Returns the protection that the loader has given to the page of `address`: that of its segment,
+/* Returns the protection that the loader has given to the page of `address`: that of its segment,
  * but read-only in the pages that become so after relocation (RELRO). PROT_NONE means that no
- * segment contains the address.
- */
+ * segment contains the address. */
 static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     int protection = PROT_NONE;
     uintptr_t pages = ~(page_size() - 1);
@@ -78,7 +76,7 @@ static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     return protection;
 }
 
-/* Other threads may read the word meanwhile: each reads the old value or the new one. */
+/* Writes a word that other threads may read meanwhile: each reads the old value or the new one. */
 static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr) value) {
     int protection = protection_of(object->info, (uintptr_t)word);
     bool writable = protection & PROT_WRITE;
@@ -161,8 +159,8 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
 
 /* ---- words that the loader has bound to the driver already ---- */
 
-/* A call that is newer than the tables may submit work unseen. Other libraries' names look alike.
- */
+/* Whether the name is that of a driver's call which is newer than the tables, and so may submit
+ * work unseen. Names of other libraries look alike. */
 static void note_unhooked(struct binding *binding, const char *name) {
     bool may_be = name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
     if (may_be && bfc_counter && bfc_hook_may_lack(name, 0) &&
@@ -212,7 +210,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding *binding, bool at_start) {
     dl_iterate_phdr(lead_driver, binding);
-    if (!at_start) /* dlopen waits until no other thread is loading a library */
+    if (!at_start) /* dlopen returns only after every other thread has finished loading */
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding->failed || binding->undoes)
         dl_iterate_phdr(rebind_object, binding);
@@ -238,7 +236,8 @@ static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map 
 
 /* ---- objects that are loaded after the driver ---- */
 
-static const struct link_map *driver_library; /* never changes once the driver is published */
+/* the driver as the loader lists it; never changes once the driver is published */
+static const struct link_map *driver_library;
 
 static void note_names(struct binding *binding, const struct bfc_dynamic *dynamic,
                        const ElfW(Rela) * relocations, size_t size) {
@@ -272,10 +271,8 @@ static void explain_sealed(void) {
                                "they are: nothing is pooled");
 }
 
-/*
- * The driver is published only after every route leads to the hooks. If some route could not be
- * redirected, nothing is pooled.
- */
+/* The driver is published only after every route leads to the hooks. If some route could not be
+ * redirected, nothing is pooled. */
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     driver_library = library;
@@ -287,11 +284,9 @@ static const struct bfc_driver *adopt_driver(const struct link_map *library, boo
     return driver;
 }
 
-/*
- * Asks the loader whether the driver is loaded. RTLD_NEXT would not find the driver, which is
+/* Asks the loader whether the driver is loaded. RTLD_NEXT would not find the driver, which is
  * usually opened with RTLD_LOCAL. In glibc the handle that dlopen returns is the library's link
- * map.
- */
+ * map. */
 static const struct bfc_driver *find_driver(void) {
     const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     bfc_forget_dl_error();
@@ -325,9 +320,9 @@ static void look_again(void) {
     errno = error;
 }
 
-/* dlopen must not be called yet, because it would run initialisers out of their order. */
+/* before that, dlopen would run initialisers out of their order */
 static void look_at_start(void) {
-    static bool looked; /* never written once there can be a second thread */
+    static bool looked; /* not written any more once there can be a second thread */
     if (looked)
         return;
     const struct link_map *library = bfc_driver_at_start();
@@ -343,14 +338,12 @@ __attribute__((constructor)) static void begin(void) {
     look_at_start();
 }
 
-/*
- * The start files that compilers link into every program and library call __gmon_start__, if some
+/* The start files that compilers link into every program and library call __gmon_start__, if some
  * object exports it, before the other initialisers of the same object and after the loader has
  * bound everything that was loaded with it. So a library that is linked to the driver and loaded
  * together with it gets hooks before its constructors can take a function's address; and one that
  * is loaded later is looked at for calls without a hook before it can make any. (Profiled programs
- * have a __gmon_start__ of their own, which is found before ours.)
- */
+ * have a __gmon_start__ of their own, which is found before ours.) */
 __attribute__((visibility("default"))) void bfc_export_begin(void);
 __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
 void bfc_export_begin(void) {

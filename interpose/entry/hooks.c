@@ -65,10 +65,8 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
     return result;
 }
 
-/*
- * Whether a stream that the driver refused to destroy still captures. The mode of its capture is no
- * longer known, so the caller assumes the mode that bars the most.
- */
+/* Whether a stream that the driver refused to destroy still captures. The mode of its capture is no
+ * longer known, so the caller assumes the mode that bars the most. */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&
@@ -99,13 +97,11 @@ static void hide_behind_table(const CUuuid *id) {
     bfc_counter->hide(what);
 }
 
-/*
- * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
+/* Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
  * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
  * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
  * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
- * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
- */
+ * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work. */
 static CUresult note_export_table(const CUuuid *id, CUresult result) {
     static const unsigned char known[][sizeof id->bytes] = {
         {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
@@ -135,7 +131,7 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
     return result;
 }
 
-/* The beginning of a submission, if the call's place is a stream. */
+/* Begins a submission if the call's place is a stream. */
 static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
     if (place.kind != BFC_PLACE_STREAM)
         return 0;
@@ -143,8 +139,9 @@ static ALWAYS_INLINE uint64_t begin_in_place(struct bfc_place place) {
     return bfc_submission_begin(stream, place.per_thread);
 }
 
-/* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
- * attributes that are newer than this library is not known. */
+/* Whether a launch may overlap with earlier work: a programmatic dependent launch may begin before
+ * the preceding kernel has ended. The meaning of attributes that are newer than this library is not
+ * known. */
 static bool may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {
@@ -176,11 +173,9 @@ static CUresult replace_entry(const char *name, void **entry, int version, bfc_c
 
 /* ---- the hooks ---- */
 
-/*
- * A hook is a local function, which programs reach through the tables below. It is also exported by
+/* A hook is a local function, which programs reach through the tables below. It is also exported by
  * the driver's name, with the hidden version that symbols.map explains, only so that dladdr can
- * name it.
- */
+ * name it. */
 #define HOOK(name, parameters)                                                                     \
     CUresult bfc_export_##name parameters                                                          \
         __attribute__((visibility("default"), alias("hook_" #name)));                              \
@@ -240,8 +235,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, driver->name arguments, (void)0, place)
 
-/* The assertions check that a call is in these two tables exactly if calls.inc says that it is
- * retried. */
+/* Assertions check that a call is in a table of calls that are made again exactly if calls.inc says
+ * that it is. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"
@@ -333,7 +328,8 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 };
 
-/* This is a switch, since a table of pointers would cost every process relocations at its start. */
+/* This is a switch and not a table of pointers, which would cost every process relocations at its
+ * start. */
 void *bfc_hook_replacement(const struct bfc_hook *hook) {
     switch (hook->row) {
 #define ROW(name, ...)                                                                             \
@@ -346,7 +342,7 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
     return NULL;
 }
 
-/* How many rows of `hooks` this process uses. */
+/* Returns how many rows of `hooks` this process uses. */
 static size_t count_hooks(void) {
     enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) };
     return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
@@ -357,7 +353,7 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 }
 
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
-    if (name[0] != 'c' || name[1] != 'u') /* excludes nearly all names that a process looks up */
+    if (name[0] != 'c' || name[1] != 'u') /* as in nearly all names that a process looks up */
         return NULL;
     for (size_t i = 0; i < count_hooks(); i++)
         if (strcmp(hooks[i].symbol, name) == 0)
@@ -365,14 +361,13 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     return NULL;
 }
 
-/*
- * Every call of the driver with the version from which cuGetProcAddress knows it. A hook is found
- * by this table where cuGetProcAddress returns another pointer than dlsym.
- */
+/* Every call of the driver with the version from which cuGetProcAddress knows it. A hook is found
+ * by this table where cuGetProcAddress returns another pointer than dlsym. */
 static const struct {
     char symbol[56];
-    int version; /* the first version of CUDA in which the name without its ending means this
-                    variant */
+    /* the first version of CUDA whose cuGetProcAddress gives this variant for the name without its
+     * ending */
+    int version;
 } calls[] = {
 #define BFC_CALL(symbol, version, need) {#symbol, version},
 #include "interpose/driver/calls.inc"
@@ -389,7 +384,8 @@ static bool is_variant(const char *symbol, const char *name) {
            (strncmp(ending, "_v", 2) == 0 && !ending[2 + strspn(ending + 2, "0123456789")]);
 }
 
-/* For programs with per-thread default streams: the hook of a _ptsz or _ptds twin, if any. */
+/* For programs with per-thread default streams: returns the hook of the variant with the ending
+ * _ptsz or _ptds, if there is one. */
 static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
     char twin[64];
     const struct bfc_hook *hook = NULL;
@@ -429,7 +425,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* the newest version of CUDA whose calls `calls` lists */
+    enum { NEWEST = 13050 }; /* the newest version of CUDA whose calls are in `calls` */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");

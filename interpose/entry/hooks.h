@@ -14,26 +14,25 @@ struct bfc_hook {
     char symbol[40]; /* the name that the driver exports; an array, since a pointer would cost every
                         process a relocation at its start */
     unsigned row;
-    size_t real; /* offset in struct bfc_driver */
+    size_t real; /* offset of the function in struct bfc_driver */
 };
 
-/* The function that a program gets in place of the driver's. */
+/* Returns the function that a program gets in place of the driver's. */
 void *bfc_hook_replacement(const struct bfc_hook *hook);
 
-/* The hook of an exact symbol name, or NULL. */
+/* Returns the hook whose symbol has exactly this name, or NULL. */
 const struct bfc_hook *bfc_hook_of_symbol(const char *symbol);
 
 /* Whether the name, or its variant of this version (0: any), is newer than the tables of calls, so
  * that it may need a hook that it does not have. */
 bool bfc_hook_may_lack(const char *name, int version);
 
-/* The driver's own function behind a hook; NULL if the driver lacks it. */
+/* Returns the driver's own function behind a hook; NULL if the driver lacks it. */
 void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook);
 
-/*
- * Returns what a program gets in place of `real`, which the driver's cuGetProcAddress returned for
- * `name`, `version` and `flags`: a hook, a wrapper (interpose/entry/unknown.h), or `real` itself.
- */
+/* Returns what a program gets in place of `real`, which the driver's cuGetProcAddress returned for
+ * `name`, `version` and `flags`: a hook, a wrapper (interpose/entry/unknown.h), or `real`
+ * itself. */
 void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags);
 
 #endif

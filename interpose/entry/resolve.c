@@ -28,10 +28,8 @@
 #include "interpose/host/c_library.h"
 #include "interpose/table/counter.h"
 
-/*
- * Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
- * link map is its handle.
- */
+/* Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
+ * link map is its handle. */
 static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
     return object && bfc_real_dlsym(object, name) == real;
 }
@@ -42,7 +40,8 @@ static bool finds_by_default(const char *name, const void *caller, const void *r
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* RTLD_NEXT searches the objects after the caller's, in the global scope or in the caller's own. */
+/* RTLD_NEXT searches the objects that come after the caller's, in the global scope or in the
+ * caller's own. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -73,20 +72,16 @@ static bool comes_before_us(const void *caller) {
     return object;
 }
 
-/*
- * Whether the caller is a library after us with a dlsym of its own. Our dlsym jumps to that one, so
- * a caller which got ours would make the two call each other without end.
- */
+/* Whether the caller is a library after us with a dlsym of its own. Our dlsym jumps to that one, so
+ * a caller which got ours would make the two call each other without end. */
 static bool forwards_for_us(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && bfc_object_function(object, "dlsym", NULL) && !comes_before_us(caller);
 }
 
-/*
- * A program that asks for dlsym by version, to get past a preloaded one, still gets ours. So does a
+/* A program that asks for dlsym by version, to get past a preloaded one, still gets ours. So does a
  * library before us that exports a dlsym of its own: else no look-up would come to us, and a driver
- * that is loaded later would go unnoticed.
- */
+ * that is loaded later would go unnoticed. */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
     void *real = bfc_real_dlvsym(handle, "dlsym", version);
     if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
@@ -124,10 +119,8 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
     return NULL;
 }
 
-/*
- * Returns what a look-up with a version would find without us. In calls from here, RTLD_NEXT means
- * the objects after this library.
- */
+/* Returns what a look-up with a version would find without us. In calls from here, RTLD_NEXT means
+ * the objects after this library. */
 static void *find_natively(void *handle, const char *name, const char *version,
                            const void *caller) {
     void *found = bfc_real_dlvsym(RTLD_NEXT, name, version);
@@ -135,11 +128,9 @@ static void *find_natively(void *handle, const char *name, const char *version,
     return object && object->l_name[0] ? bfc_real_dlvsym(object, name, version) : found;
 }
 
-/*
- * A look-up with a version that goes through all objects may find our export. If there is nothing
+/* A look-up with a version that goes through all objects may find our export. If there is nothing
  * else, the program must get the real look-up's error. So the name is replaced by one that does not
- * exist, in the form that glibc's error message has.
- */
+ * exist, in the form that glibc's error message has. */
 static void *resolve_versioned(void *handle, const char **name, const char **version,
                                enum bfc_runtime_call call, const void *caller) {
     static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
@@ -184,11 +175,9 @@ static void note_hook(const char *name) {
 
 /* ---- libraries that patch code ---- */
 
-/*
- * UCX's libucm writes jumps into the code of the functions that it looks up, to learn which memory
+/* UCX's libucm writes jumps into the code of the functions that it looks up, to learn which memory
  * is allocated and freed. It gets the driver's own functions: so it learns of the regions that the
- * pool takes and gives back, and not of each block within them.
- */
+ * pool takes and gives back, and not of each block within them. */
 static bool patches_code(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && strncmp(bfc_file_name(object->l_name), "libucm", strlen("libucm")) == 0;
@@ -203,7 +192,8 @@ static void *driver_own(void *handle, const char *name, const void *caller) {
 }
 
 static void *resolve_driver(void *handle, const char *name, const void *caller) {
-    bfc_bind_loaded_driver(); /* from here on a loaded driver's names lead to the hooks */
+    /* once this was called, the names of a loaded driver lead to the hooks */
+    bfc_bind_loaded_driver();
     if (!bfc_driver_found)
         return NULL;
     if (patches_code(caller))
@@ -221,7 +211,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    if (strcmp(*name, "cuGetExportTable") == 0) /* CUPTI looks it up once a profiler uses CUPTI */
+    if (strcmp(*name, "cuGetExportTable") == 0) /* a profiler that uses CUPTI looks this name up */
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);
     if (call == BFC_RUNTIME_CALL_COUNT)
@@ -232,10 +222,8 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                     : resolve_without_version(handle, call, caller);
 }
 
-/*
- * Reads the environment at each call of dlopen, of which there are few, so that a process without
- * CUDA keeps no state of ours.
- */
+/* Reads the environment at each call of dlopen, of which there are few, so that a process without
+ * CUDA keeps no state of ours. */
 int bfc_dlopen_mode(const char *file, int mode) {
     (void)file;
     const char *choice = getenv("BFC_DEEPBIND");

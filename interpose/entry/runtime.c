@@ -19,38 +19,34 @@ enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
 unsigned long bfc_loads = 1;
 
-/*
- * For each version, the runtime that every caller means. It stays loaded, since its callers are
+/* For each version, the runtime that every caller means. It stays loaded, since its callers are
  * linked to it, and only a call of dlopen can add another one. So an entry is valid as long as its
- * `found_at` equals bfc_loads. Each field is atomic.
- */
+ * `found_at` equals bfc_loads. Each field is atomic. */
 static struct {
-    unsigned long found_at; /* bfc_loads when it was found; 0: there is no runtime, or not one that
-                               all callers mean */
-    bool ready;             /* calls may be answered here */
+    /* the value of bfc_loads when the runtime was found; 0: there is none, or callers mean
+     * different ones */
+    unsigned long found_at;
+    bool ready; /* whether calls of this runtime may be answered here */
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 
-/*
- * Both are atomic and never reset. exiting: the process is about to end, so the runtime itself must
- * answer every call. watched: a profiler may want to see the runtime's calls.
- */
+/* Both are atomic and never reset. exiting: the process is about to end, so the runtime itself must
+ * answer every call. watched: a profiler may want to see the runtime's calls. */
 static bool exiting, watched;
 
 /* For the calling thread and each version: the context in which a call of the runtime succeeded. */
 static __thread struct {
-    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* id of the context's arena; 0: none */
-    unsigned left; /* calls until the next look at the loaded objects */
+    /* the id of the context's arena; 0: there is none */
+    unsigned long long context[BFC_RUNTIME_VERSIONS];
+    unsigned left; /* how many calls remain until the next look at the loaded objects */
 } thread INITIAL_EXEC;
 
 /* ---- what keeps us from answering for the runtime ---- */
 
-/*
- * Whether a profiler is injected. The driver reads this variable when it is initialised, and later
- * changes have no effect; so the answer is remembered.
- */
+/* Whether a profiler is injected. The driver reads this variable when it is initialised, and later
+ * changes have no effect; so the answer is remembered. */
 static bool is_injected(void) {
-    static int known; /* atomic; 0: not read yet, 1: not set, 2: set */
+    static int known; /* atomic: 0: the variable was not read yet; 1: it is not set; 2: it is set */
     int was = bfc_load_relaxed(&known);
     if (!was) {
         was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
@@ -68,10 +64,8 @@ static bool is_wanted(void) {
            (!bfc_load_seq_cst(&watched) && !is_injected());
 }
 
-/*
- * is_wanted() is asked again after `ready` is published, because the process may have begun to
- * exit, or a profiler may have been attached, in between.
- */
+/* is_wanted() is asked again after `ready` is published, because the process may have begun to
+ * exit, or a profiler may have been attached, in between. */
 static void set_ready(enum bfc_runtime_version version, bool may) {
     bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
     if (may && !is_wanted())
@@ -84,12 +78,10 @@ static void forbid_entry(bool *reason) {
         set_ready((enum bfc_runtime_version)version, bfc_load_relaxed(&runtimes[version].ready));
 }
 
-/*
- * Logs once that a profiler may be watching. Before the first allocation there are no options yet,
- * so each look at the loaded objects calls this again.
- */
+/* Logs once that a profiler may be watching. Before the first allocation there are no options yet,
+ * so each look at the loaded objects calls this again. */
 static void log_watched(void) {
-    static bool logged; /* atomic: the message was written */
+    static bool logged; /* atomic: whether the message was written */
     const struct bfc_process *process = bfc_process_if_made();
     if (process && process->serves && process->options.runtime == BFC_RUNTIME_AUTO &&
         (bfc_load_seq_cst(&watched) || is_injected()) && !bfc_exchange_relaxed(&logged, true))
@@ -109,7 +101,8 @@ static void note_found(enum bfc_runtime_version version, const struct bfc_runtim
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
-    /* Before the first allocation there are no options yet, so the next call looks again. */
+    /* The options are read at the first allocation. Before it, the next call looks at the loaded
+     * objects again. */
     bool lasts = sole && bfc_process_if_made();
     bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
@@ -156,20 +149,17 @@ static void forbid_at_exit(void *unused) {
     forbid_entry(&exiting);
 }
 
-/*
- * Lets no call be answered here once the process exits. A runtime registers its own handlers when
- * it is initialised, before this call, and exit runs handlers in reverse order: so ours runs first.
- */
+/* Lets no call be answered here once the process exits. A runtime registers its own handlers when
+ * it is initialised, before this call, and exit runs handlers in reverse order: so ours runs
+ * first. */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!bfc_exchange_relaxed(&asked[version], true))
         __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
-/*
- * To be called after a call of the runtime has succeeded: notes that the runtime works in the
- * context that is current now.
- */
+/* To be called after a call of the runtime has succeeded: notes that the runtime works in the
+ * context that is current now. */
 static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
@@ -205,10 +195,8 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     return learn_from(version, result);
 }
 
-/*
- * Passes a failed free on to the runtime. Its call of the driver comes to our hook, which answers
- * with `result`, so that the runtime handles and remembers the error as always.
- */
+/* Passes a failed free on to the runtime. Its call of the driver comes to our hook, which answers
+ * with `result`, so that the runtime handles and remembers the error as always. */
 static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, CUresult result,
                               const void *caller) {
     bfc_free_answered((CUdeviceptr)pointer, result);
@@ -239,10 +227,8 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
     return result == CUDA_SUCCESS ? SUCCESS : fail_free(version, pointer, result, caller);
 }
 
-/*
- * A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
- * current context, so no call is answered here until the runtime has succeeded again.
- */
+/* A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
+ * current context, so no call is answered here until the runtime has succeeded again. */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     int (*real)(int);
     *(void **)&real = find_real(version, BFC_CALL_cudaSetDevice, caller);
@@ -252,10 +238,8 @@ static int set_device(enum bfc_runtime_version version, int device, const void *
     return result;
 }
 
-/*
- * Defines an entry: a local function, which is also exported by the runtime's name with the
- * runtime's own version, hidden (symbols.map).
- */
+/* Defines an entry: a local function, which is also exported by the runtime's name with the
+ * runtime's own version, hidden (symbols.map). */
 #define ENTRY(number, version, name, parameters, answer)                                           \
     __attribute__((visibility("hidden"))) int runtime_##number##_##name parameters;                \
     int bfc_export_##number##_##name parameters                                                    \

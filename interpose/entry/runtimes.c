@@ -37,7 +37,7 @@ static bool is_runtime_version(const char *version) {
 
 static void look_at_object(struct bfc_runtimes *runtimes, const struct link_map *object) {
     const char *version;
-    if (object->l_ld == _DYNAMIC) /* the object is this library itself */
+    if (object->l_ld == _DYNAMIC) /* this library itself is no runtime */
         return;
     if (!bfc_object_function(object, "cudaMalloc", &version))
         return;
@@ -70,13 +70,12 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
 
 /* ---- what was found last ---- */
 
-static bool busy;                /* whether a thread has the lock of `last` */
-static struct bfc_runtimes last; /* what the last walk found; `loaded` is 0 before the first */
+static bool busy; /* whether a thread has the lock of `last` */
+/* what the last walk has found; before the first walk `loaded` is 0 */
+static struct bfc_runtimes last;
 
-/*
- * Takes the lock that guards `last`, only for the time of a copy. A child that was forked while
- * another thread held the lock never gets it, and walks the objects by itself.
- */
+/* Takes the lock that guards `last`, only for the time of a copy. A child that was forked while
+ * another thread held the lock never gets it, and walks the objects by itself. */
 static bool enter_search(void) {
     for (int tries = 0; tries < 100; tries++) {
         if (!bfc_exchange_acquire(&busy, true))
@@ -117,12 +116,11 @@ bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_ver
     return runtimes->of[version].count == 1 && !runtimes->others;
 }
 
-/* ---- a caller's own ---- */
+/* ---- the function that a caller means ---- */
 
-/*
- * Looks a symbol up in an object and in those that it needs. The object is opened anew, since a
- * library that was loaded as a dependency of another has a scope of its own only once it is opened.
- */
+/* Looks a symbol up in an object and in those that it needs. The object is opened anew, since a
+ * library that was loaded as a dependency of another has a scope of its own only once it is
+ * opened. */
 static void *find_in_scope(const struct link_map *object, const char *name, const char *version) {
     if (!object || !object->l_name[0])
         return NULL;
@@ -135,10 +133,8 @@ static void *find_in_scope(const struct link_map *object, const char *name, cons
     return found;
 }
 
-/*
- * Returns what comes after us in the global scope: the next function of this name if it is not a
- * runtime's, else the next one with this version.
- */
+/* Returns what comes after us in the global scope: the next function of this name if it is not a
+ * runtime's, else the next one with this version. */
 static void *find_next(const char *name, const char *version) {
     const char *its_version;
     void *next = bfc_real_dlsym(RTLD_NEXT, name);

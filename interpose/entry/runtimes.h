@@ -10,12 +10,10 @@
 
 #include <stdbool.h>
 
-/*
- * The runtimes whose calls may be answered here, by the version of their symbols. From CUDA 12 on,
+/* The runtimes whose calls may be answered here, by the version of their symbols. From CUDA 12 on,
  * a device's context is current in the driver as soon as cudaSetDevice has returned, so the driver
  * knows which context the runtime would use. CUDA 11's runtime may make it current later, and is
- * left alone.
- */
+ * left alone. */
 #define BFC_RUNTIMES(X)                                                                            \
     X(12, "libcudart.so.12")                                                                       \
     X(13, "libcudart.so.13")
@@ -41,22 +39,21 @@ extern const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16];
 
 /* The loaded runtimes, as one walk found them. */
 struct bfc_runtimes {
-    unsigned long long loaded, unloaded; /* the loader's counts of objects at that time */
+    unsigned long long loaded, unloaded; /* the loader's counts of objects when they were walked */
     struct {
-        unsigned count;                      /* number of loaded libraries with this version */
+        unsigned count;                      /* how many loaded libraries have this version */
         void *calls[BFC_RUNTIME_CALL_COUNT]; /* the functions of the first such library */
     } of[BFC_RUNTIME_VERSIONS];
-    bool others; /* another library exports cudaMalloc, as tools that intercept the runtime do */
+    /* whether another library exports cudaMalloc, as tools that intercept the runtime do */
+    bool others;
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 
 /* Whether a caller certainly means one runtime: one of `version` is loaded, and no `others`. */
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version);
 
-/*
- * The function that the caller at `address` would be bound to without us: that of the only runtime
- * of this version, or else the next one after us in the caller's scope. NULL: there is none.
- */
+/* The function that the caller at `address` would be bound to without us: that of the only runtime
+ * of this version, or else the next one after us in the caller's scope. NULL: there is none. */
 void *bfc_runtimes_call(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                         enum bfc_runtime_call call, const void *address);
 

@@ -10,17 +10,15 @@
 #include "interpose/context/capture.h"
 #include "interpose/table/counter.h"
 
-/*
- * A wrapper passes on this many words, more than any driver call has, whatever its entry takes.
- * Words beyond the caller's arguments are whatever its stack holds.
- */
+/* A wrapper passes on so many words, whatever its entry takes: more than any driver call has. Words
+ * beyond the caller's arguments are whatever its stack holds. */
 #define WORDS(X) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h), X(i), X(j), X(k), X(l)
 #define DECLARE(word) uintptr_t word
 #define PASS(word) word
 
 typedef CUresult entry(WORDS(DECLARE));
 
-/* Places are taken in order, under the lock, and never given back. */
+/* Wrappers are taken in order, under the lock, and never given back. */
 enum { PLACES = 8 };
 static entry *places[PLACES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -58,7 +56,8 @@ bool bfc_unknown_begins(const char *name) {
            (strstr(name, "Capture") || strstr(name, "capture"));
 }
 
-/* Returns the entry's place, new or old; -1: all places are taken. */
+/* Returns the index of the entry's wrapper, which is taken now if there is none; -1: all wrappers
+ * are taken. */
 static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);
@@ -92,7 +91,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     int place = place_of_entry(called);
     if (place >= 0)
         return __extension__(void *) wrappers[place];
-    /* There is no wrapper left, so this entry may begin a capture unseen from now on. */
+    /* All wrappers are taken, so this entry may from now on begin a capture unseen. */
     BFC_TELL_COUNTER(bar());
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);

@@ -13,20 +13,19 @@
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
-/*
- * The state of an event's context. LIVE: the context is in use. ENDING: the context is about to
+/* The state of an event's context. LIVE: the context is in use. ENDING: the context is about to
  * end; no call is made with the event, whose state is unknown. DEAD: the context has ended; the
- * event counts as complete, and its handle is invalid.
- */
+ * event counts as complete, and its handle is invalid. */
 enum liveness { LIVE, ENDING, DEAD };
 
 struct event {
     CUevent handle;
     CUcontext context;
-    unsigned users;         /* atomic: a count of host waits for the event that are under way */
-    unsigned char liveness; /* atomic, changed under the lock: an enum liveness */
-    unsigned char state;    /* atomic; in a fence's first event: the fence's state, an enum state */
-    struct event *next;     /* the next event of the same fence, or of the store */
+    unsigned users; /* atomic: how many host waits for the event are under way */
+    /* the state of the event's context (enum liveness); atomic, changed under the lock */
+    unsigned char liveness;
+    unsigned char state; /* in a fence's first event, the fence's state (enum state); atomic */
+    struct event *next;  /* the next event of the same fence, or of the store */
 };
 
 static inline enum liveness bfc_fence_event_liveness(const struct event *event) {
@@ -42,12 +41,10 @@ CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext contex
                                struct event **made);
 void bfc_fence_events_free(struct event *event);
 
-/*
- * A store is a list of events for reuse, under a lock of the caller's. bfc_fence_events_take moves
+/* A store is a list of events for reuse, under a lock of the caller's. bfc_fence_events_take moves
  * a live event of the context from the store to the front of the list `taken`; false: there is
  * none. bfc_fence_events_store adds a list of events to the store, and frees those that are dead.
- * bfc_fence_events_purge frees the store's dead events.
- */
+ * bfc_fence_events_purge frees the store's dead events. */
 bool bfc_fence_events_take(struct event **store, CUcontext context, struct event **taken);
 void bfc_fence_events_store(struct event **store, struct event *events);
 void bfc_fence_events_purge(struct event **store);
@@ -60,11 +57,9 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
     return result;
 }
 
-/*
- * Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
+/* Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
  * An event of a context that is about to end is not ready: it will soon be dead, or live again. A
- * query is not counted in `users`; only a host wait is.
- */
+ * query is not counted in `users`; only a host wait is. */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

@@ -38,34 +38,35 @@ struct ending {
 };
 
 struct entry {
-    struct event *events; /* a pending fence has one or more events; otherwise there is none, or one
-                             to reuse */
-    unsigned pins;        /* a count of threads that use the events now */
+    /* a pending fence has one or more events; another entry has none, or one that can be used
+     * again */
+    struct event *events;
+    unsigned pins; /* a count of threads that use the events now */
 };
 
-/*
- * Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
+/* Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
  * Neither the first nor the last pending fence is void: a void last fence gives its number back.
- * The lock of `gate_part` guards everything except `ordered`.
- */
+ * The lock of `gate_part` guards everything except `ordered`. */
 struct bfc_fences {
     struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
-    unsigned ordering;              /* a count of threads that make a context wait for a fence */
-    unsigned looking;               /* a count of threads that query fences */
+    unsigned ordering;              /* how many threads are making a context wait for a fence */
+    unsigned looking;               /* how many threads are querying fences */
     uint64_t looked;                /* how often a thread has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
-    uint64_t capacity;       /* number of places in the ring, a power of two */
-    size_t mixed;            /* pending fences over another context than `usual`, or over several */
-    CUcontext usual;         /* context of the fence that was drawn when the ring was last empty */
-    uint64_t stride;         /* how many fences the last success of the last poll retired */
+    uint64_t capacity; /* number of places in the ring, a power of two */
+    /* how many pending fences are over another context than `usual`, or over several */
+    size_t mixed;
+    CUcontext usual; /* the context of the fence that was drawn when the ring was last empty */
+    /* how many fences the last poll has retired by its last query that succeeded */
+    uint64_t stride;
     bfc_fence seen_recorded; /* no fence below this number is still being recorded */
     bfc_fence handed_out;    /* the highest fence that was announced */
     bfc_fence ordered;       /* atomic: the highest fence that the owner was made to wait for */
     struct event *store;     /* events for reuse, besides those in the ring */
     struct ending *endings;
-    unsigned makers; /* a count of threads that make events */
-    bool voids;      /* there has been a void fence since the ring was last empty */
+    unsigned makers; /* how many threads are making events */
+    bool voids;      /* whether there has been a void fence since the ring was last empty */
 };
 
 static void lock_fences(struct bfc_fences *fences) {
@@ -109,7 +110,8 @@ static enum state state_of(const struct entry *entry) {
     return (enum state)bfc_load_acquire(&entry->events->state);
 }
 
-/* Is no fence being recorded, and no context being made to wait for one? Called under the lock. */
+/* Whether no fence is being recorded, and no context is being made to wait for one. Called under
+ * the lock. */
 static bool nothing_inside(struct bfc_gate_part *gate_part) {
     struct bfc_fences *fences = (struct bfc_fences *)gate_part;
     if (fences->seen_recorded < fences->first)
@@ -194,10 +196,8 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
         drop_void_firsts(fences);
 }
 
-/*
- * No block has a void fence, so its number can be drawn again while no later one was drawn. Without
- * that, frees that fail repeatedly would fill the ring behind one incomplete fence.
- */
+/* No block has a void fence, so its number can be drawn again while no later one was drawn. Without
+ * that, frees that fail repeatedly would fill the ring behind one incomplete fence. */
 static void drop_void_lasts(struct bfc_fences *fences) {
     while (is_void(fences, fences->next - 1))
         drop_entry(fences, entry_of(fences, --fences->next));
@@ -220,11 +220,9 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
     return taken;
 }
 
-/*
- * Counts the caller among `makers`, so that it may make events in these contexts. A thread that
+/* Counts the caller among `makers`, so that it may make events in these contexts. A thread that
  * ends a context waits until `makers` is 0. False: one of the contexts is about to end, and no
- * event may be made in it.
- */
+ * event may be made in it. */
 static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
     bool may = true;
     lock_fences(fences);
@@ -261,10 +259,8 @@ static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
     return entry->events;
 }
 
-/*
- * Draws a number for a fence over the contexts, and occupies its place in the ring.
- * CUDA_ERROR_NOT_READY: the store has too few events.
- */
+/* Draws a number for a fence over the contexts, and occupies its place in the ring.
+ * CUDA_ERROR_NOT_READY: the store has too few events. */
 static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
                                   size_t count, struct event **events, bfc_fence *fence) {
     if (UNLIKELY(fences->next - fences->first == fences->capacity) && !double_ring(fences))
@@ -371,13 +367,11 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
     unlock_fences(fences);
 }
 
-/*
- * The queries of one poll. The first asks about the fence that lies as far ahead as the last poll's
+/* The queries of one poll. The first asks about the fence that lies as far ahead as the last poll's
  * last success reached. Each success doubles the step, as long as all pending fences are of one
- * context; a failure beyond the first pending fence goes back to that one.
- */
+ * context; a failure beyond the first pending fence goes back to that one. */
 struct look {
-    struct event *events; /* events of `fence`; NULL: this poll has no further query to make */
+    struct event *events; /* the events of `fence`; NULL: this poll makes no further query */
     bfc_fence fence;
     uint64_t step;
 };
@@ -390,7 +384,8 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->first + look->step - 1;
     look->events = pin_locked(fences, look->fence);
-    if (!look->events && look->step > 1) { /* the first pending fence may be recorded already */
+    /* then the first pending fence is queried, which may be recorded */
+    if (!look->events && look->step > 1) {
         look->step = 1;
         look->fence = fences->first;
         look->events = pin_locked(fences, look->fence);
@@ -501,10 +496,8 @@ static bool is_pending(struct bfc_fences *fences) {
     return complete_fence(fences) < bfc_fences_last(fences);
 }
 
-/*
- * Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
- * record it.
- */
+/* Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
+ * record it. */
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
     bfc_fence first = complete_fence(fences) + 1;
     struct event *events = pin_event(fences, first);
@@ -512,8 +505,8 @@ static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_drive
         bfc_nap(NAP_NS);
         return CUDA_SUCCESS;
     }
-    /* This wait does not pass the gate, so the process's first capture may begin meanwhile; the
-     * thread is relaxed for that case. */
+    /* This wait does not pass the gate, so the process's first capture may begin meanwhile. The
+     * thread is in relaxed mode so that the wait does no harm to that capture. */
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
@@ -557,8 +550,9 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
 
 /* ---- ordering ---- */
 
-/* There is nothing to do if the owner's context already waits for this fence or a later one. Then
- * `handed_out` need not rise either: `ordered` only takes values that were announced before. */
+/* If the owner's context already waits for this fence or a later one, there is nothing to do. Then
+ * `handed_out` need not rise either, since `ordered` only takes values that were announced
+ * before. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))
@@ -625,7 +619,7 @@ static bool is_used(const struct entry *entry, CUcontext context) {
     return used;
 }
 
-/* Is any call under way that may use events of the context? */
+/* Whether any call is under way that may use events of the context. */
 static bool are_used(struct bfc_fences *fences, CUcontext context) {
     bool used = fences->makers != 0 || fences->ordering != 0 || fences->looking != 0;
     for (bfc_fence fence = fences->first; fence < fences->next && !used; fence++)

@@ -25,12 +25,10 @@ struct bfc_fences;
 struct bfc_fences *bfc_fences_create(void);
 void bfc_fences_destroy(struct bfc_fences *fences);
 
-/*
- * Records a fence in all of `contexts` (each no more than once, `count` ≥ 1), passing the gate
+/* Records a fence in all of `contexts` (each no more than once, `count` ≥ 1), passing the gate
  * (interpose/context/capture.h). On an error, which is the driver's, there is no fence; while a
  * capture is under way, or one of the contexts is about to end, it is
- * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
- */
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
                            const CUcontext *contexts, size_t count, bfc_fence *fence);
 
@@ -42,11 +40,9 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
  * a second at most, until the polls under way have ended. Returns whether there were any. */
 bool bfc_fences_await_polls(struct bfc_fences *fences);
 
-/*
- * Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
+/* Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
  * highest fence known to be complete. Without a limit, `*error` is set to the driver's error if
- * `error` is not NULL; with a limit, `*error` does not change.
- */
+ * `error` is not NULL; with a limit, `*error` does not change. */
 bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *driver,
                           bfc_fence fence, uint64_t timeout_ns, CUresult *error);
 
@@ -62,25 +58,23 @@ void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence las
 /* Returns the last fence drawn; BFC_NO_FENCE: none was drawn. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 
-/* A pending hand-out, from bfc_fences_announce to the call that completes or retracts it. */
+/* Stands for handing out a pending block, from bfc_fences_announce to the call that completes or
+ * retracts it. */
 struct bfc_order {
     bfc_fence fence;
-    struct event *events; /* events of the fence, pinned; NULL: there is nothing left to wait for */
+    /* the fence's events, which are pinned; NULL: there is nothing left to wait for */
+    struct event *events;
 };
 
-/*
- * Publishes that a block is about to be handed out under `fence`, and passes the gate:
+/* Publishes that a block is about to be handed out under `fence`, and passes the gate:
  * bfc_fences_order or bfc_fences_retract must follow at once. False: something captures or is about
- * to, and the gate was not passed; the fence stays published.
- */
+ * to, and the gate was not passed; the fence stays published. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order);
 void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order);
 
-/*
- * Makes all later work of `context` wait on the device for the fence, unless the fence is complete
+/* Makes all later work of `context` wait on the device for the fence, unless the fence is complete
  * or that work already waits for a later fence. `context` is the same in all calls: the one that
- * owns the pool.
- */
+ * owns the pool. */
 CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
                           CUcontext context, const struct bfc_order *order);
 

@@ -19,9 +19,9 @@
 #include "interpose/host/c_library.h"
 
 static __thread bool is_background INITIAL_EXEC;
-static unsigned working; /* atomic: pieces of work under way */
-static bool stopping;    /* atomic: no further work may begin */
-static pid_t starter;    /* atomic: the process that has started the threads */
+static unsigned working; /* atomic: how many pieces of work are under way */
+static bool stopping;    /* atomic: whether no further work may begin */
+static pid_t starter;    /* atomic: id of the process that has started the threads */
 
 /* ---- starting ---- */
 
@@ -61,11 +61,9 @@ static void stop_work(void) {
     bfc_await_zero(&working, BFC_NS_PER_SECOND);
 }
 
-/*
- * Stops the background threads at exit, before the driver's own handlers run, which were registered
+/* Stops the background threads at exit, before the driver's own handlers run, which were registered
  * before the threads were started. The wait for their last calls is bounded, since such a call may
- * wait for work of the device that never ends. A forked child has no such threads.
- */
+ * wait for work of the device that never ends. A forked child has no such threads. */
 static void stop_at_exit(void *unused) {
     (void)unused;
     if (bfc_load_relaxed(&starter) == getpid() && !bfc_background_is_over())
@@ -101,8 +99,9 @@ bool bfc_background_is_stopped(void) {
     return is_background && bfc_background_is_over();
 }
 
-/* Publishes `working`, then checks `stopping`; a stop does the reverse. So of a piece of work and a
- * stop that begin together, at least one sees the other. */
+/* Begins a piece of work: publishes `working`, and then checks `stopping`, while a stop does both
+ * in the reverse order. So if a piece of work and a stop begin together, at least one of them sees
+ * the other. */
 bool bfc_background_begin(void) {
     bfc_fetch_add_seq_cst(&working, 1);
     if (!bfc_background_is_stopped())

@@ -20,7 +20,8 @@
 /* Weak, so that the loader itself does not become a library that we need by name. */
 #pragma weak _r_debug
 
-/* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
+/* Returns the address that an entry of the dynamic section holds. On the processors that we know,
+ * glibc has added the object's base to the entry; on others the entry is an offset from there. */
 NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
     return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
@@ -129,9 +130,8 @@ NO_SANITIZER static const char *file_of(const char *path) {
     return file;
 }
 
-/*
- * Before glibc 2.34, libdl.so.2 and libpthread.so.0 have functions that libc.so.6 has since then.
- */
+/* Before glibc 2.34, libdl.so.2 and libpthread.so.0 have functions that libc.so.6 has since
+ * then. */
 NO_SANITIZER static bool is_c_library(const char *path) {
     const char *file = file_of(path);
     return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
@@ -201,11 +201,9 @@ struct link_map *bfc_object_of(const void *address) {
     return map;
 }
 
-/*
- * Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which a driver need not be linked to. So
+/* Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which a driver need not be linked to. So
  * the library is loaded by the function with which the C library loads modules of its own (for
- * iconv); that function requires a flag of the C library's own dlopen.
- */
+ * iconv); that function requires a flag of the C library's own dlopen. */
 NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     const int flag_of_dlopen = INT_MIN;
     void *(*load)(const char *, int);

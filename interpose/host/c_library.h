@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A function of the C library or of its former parts; NULL: it has none, or that part is not
- * loaded. Thread-safe; takes no lock. */
+/* Returns a function of the C library or of its former parts; NULL: there is no such function, or
+ * its part is not loaded. Thread-safe; takes no lock. */
 void *bfc_c_function(const char *name);
 
 /* Returns the function of this name to which the loader would bind a reference in this library,
@@ -28,15 +28,13 @@ void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
 
-/* The first object that exports a function `name`, among the objects that were loaded at the
- * process's start, up to the C library; NULL: there is none. Takes no lock. */
+/* Returns the first object that exports a function `name`, among the objects that were loaded at
+ * the process's start, up to the C library; NULL: there is none. Takes no lock. */
 const struct link_map *bfc_exporter_at_start(const char *name);
 
-/*
- * The function `name` that an object exports, in the version that a plain reference binds to: "",
+/* The function `name` that an object exports, in the version that a plain reference binds to: "",
  * where it has none. `version` may be NULL. Only l_addr and l_ld of `object` are looked at. NULL:
- * there is none.
- */
+ * there is none. */
 void *bfc_object_function(const struct link_map *object, const char *name, const char **version);
 
 /* What an object's dynamic section says; NULL or 0: the object has no such table. Sizes in bytes.
@@ -47,7 +45,8 @@ struct bfc_dynamic {
     const ElfW(Half) * versions;
     const ElfW(Verdef) * definitions; /* of versions */
     const uint32_t *gnu_hash, *hash;
-    const ElfW(Rela) * relocations, *calls; /* calls: relocations of its procedure linkage table */
+    /* `calls` are the relocations of the object's procedure linkage table */
+    const ElfW(Rela) * relocations, *calls;
     size_t relocations_size, calls_size;
 };
 void bfc_read_dynamic(const struct link_map *object, struct bfc_dynamic *dynamic);
@@ -55,16 +54,15 @@ void bfc_read_dynamic(const struct link_map *object, struct bfc_dynamic *dynamic
 /* Whether an object's file has a driver's name. */
 bool bfc_is_driver(const char *path);
 
-/* The driver that was loaded with the program; to be asked before there is a second thread. */
+/* Returns the driver that was loaded with the program; to be called before there is a second
+ * thread. */
 const struct link_map *bfc_driver_at_start(void);
 
-/*
- * The object that dl_iterate_phdr shows: sets l_addr and l_ld of `object`, and clears the rest.
- * False: it has no dynamic section.
- */
+/* Sets l_addr and l_ld of `object` to those of the object that dl_iterate_phdr shows, and clears
+ * its other fields. False: the object has no dynamic section. */
 bool bfc_object_of_walk(const struct dl_phdr_info *info, struct link_map *object);
 
-/* The object in which an address lies, or NULL. */
+/* Returns the object in which an address lies, or NULL. */
 struct link_map *bfc_object_of(const void *address);
 
 /* Clears the error that a failed look-up made by this library would leave for the program's next

@@ -13,16 +13,14 @@
 #include "base/cancel.h"
 #include "base/shared_folder.h"
 
-#define TIMEOUT_MS 100 /* how long a standard error that accepts nothing is waited for */
+#define TIMEOUT_MS 100 /* how long to wait for a standard error that accepts nothing */
 
 /* ---- signals ---- */
 
 static const int raised_by_calls[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
 
-/*
- * In Linux sigprocmask changes only the calling thread's mask; pthread_sigmask would need glibc
- * 2.32.
- */
+/* sigprocmask is used, since in Linux it changes only the calling thread's mask, and
+ * pthread_sigmask would need glibc 2.32 */
 void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigset_t held;
     quiet->cancel = bfc_cancel_disable();
@@ -33,10 +31,8 @@ void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigpending(&quiet->pending);
 }
 
-/*
- * The kernel delivers a signal of this thread before one of the whole process, so the one consumed
- * here is ours.
- */
+/* Consumes the signal. The kernel delivers a signal of this thread before one of the whole process,
+ * so the signal that is consumed is the one that our call has raised. */
 void bfc_quiet_end(const struct bfc_quiet *quiet) {
     const struct timespec at_once = {0};
     int reason = errno;
@@ -77,10 +73,8 @@ static long call_fstat(long file, struct stat *status) {
 #endif
 }
 
-/*
- * Runs at the process's start, the only moment at which descriptor 2 is standard error for certain.
- * It costs one system call.
- */
+/* Runs at the process's start, the only moment at which descriptor 2 is standard error for certain.
+ * It costs one system call. */
 __attribute__((constructor)) static void remember_standard_error(void) {
     struct stat status;
     was_open = call_fstat(STDERR_FILENO, &status) == 0;
@@ -90,18 +84,16 @@ __attribute__((constructor)) static void remember_standard_error(void) {
     first_inode = status.st_ino;
 }
 
-/* Excludes kinds of which all files share one inode, such as event counters. */
+/* Whether files of this kind have inodes of their own; there are kinds, such as event counters, all
+ * files of which share one inode. */
 static bool has_kind(const struct stat *status) {
     return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode) || S_ISFIFO(status->st_mode) ||
            S_ISSOCK(status->st_mode);
 }
 
-/*
- * Returns true if a program has put its log file on descriptors 1 and 2 with dup2: they are one
- * file,
- * opened in the same mode, which children inherit. The two ends of a pipe are one file too, but
- * differ in their mode.
- */
+/* Returns true if a program has put its log file on descriptors 1 and 2 with dup2: they are one
+ * file, opened in the same mode, which children inherit. The two ends of a pipe are one file too,
+ * but differ in their mode. */
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -122,12 +114,11 @@ static bool is_standard_error(void) {
     return is_standard_output(&status);
 }
 
-/*
- * A pipe that nobody reads, or a stopped terminal, would delay the program. After a line that was
- * not accepted, later lines are not waited for until one has been accepted.
- */
+/* Whether standard error accepts text. A pipe that nobody reads, or a stopped terminal, would delay
+ * the program. So after a line that was not accepted, later lines are not waited for until one is
+ * accepted. */
 static bool takes_text(void) {
-    static bool stuck; /* atomic: the last line was not accepted */
+    static bool stuck; /* atomic: whether the last line was not accepted */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
     poll(&standard_error, 1, bfc_load_relaxed(&stuck) ? 0 : TIMEOUT_MS);
     bool takes = (standard_error.revents & (POLLOUT | POLLERR | POLLHUP)) == POLLOUT;
@@ -140,8 +131,8 @@ void bfc_quiet_write(const char *text, size_t size) {
     int reason = errno, cancel = bfc_cancel_disable();
     if (is_standard_error() && takes_text()) {
         bfc_quiet_begin(&quiet);
-        /* One write, so that lines of several processes do not mix. Nothing can be done if it
-         * fails. */
+        /* Writes the text by one call, so that lines of several processes do not mix. If the call
+         * fails, nothing can be done. */
         ssize_t written = write(STDERR_FILENO, text, size);
         (void)written;
         bfc_quiet_end(&quiet);

@@ -1,10 +1,11 @@
-/* Calls at the end of a thread. */
+/* Has functions called at the end of a thread. */
 #include "interpose/host/thread_exit.h"
 
 #include <stddef.h>
 
 int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-/* The compiler's start files usually define __dso_handle; they are left out (meson.build). */
+/* A symbol that identifies this library, which the compiler's start files usually define; they are
+ * left out (meson.build). */
 void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 void bfc_at_thread_exit(bool *registered, void (*function)(void *)) {

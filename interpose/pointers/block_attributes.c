@@ -16,12 +16,12 @@ struct entry {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *chains[CHAINS];
-size_t bfc_block_attributes_count; /* atomic: read without the lock */
+size_t bfc_block_attributes_count; /* atomic: the number of entries; read without the lock */
 
 /* ---- under the lock ---- */
 
-/* The place of the block's entry, at the end of its chain if there is none yet. Ids rise by one, so
- * that their low bits spread well. */
+/* Returns the link to the block's entry, or to the end of its chain if there is none. Ids rise by
+ * one, so that their low bits spread well over the chains. */
 static struct entry **find_entry(uint64_t id) {
     struct entry **link = &chains[id % CHAINS];
     while (*link && (*link)->attributes.id != id)
@@ -39,7 +39,7 @@ static struct entry *find_or_add_entry(uint64_t id, const void *owner) {
     return *link;
 }
 
-/* Removes the entry at `*link`; false: there is none. */
+/* Removes the entry to which `*link` points; false: there is none. */
 static bool take_out_entry(struct entry **link, struct bfc_block_attributes *attributes) {
     struct entry *entry = *link;
     if (!entry)

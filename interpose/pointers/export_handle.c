@@ -22,11 +22,9 @@ static const struct bfc_feature *find_exporter(void) {
     return NULL;
 }
 
-/*
- * The driver's handle of a region also stands for the block at the region's start, and for no other
+/* The driver's handle of a region also stands for the block at the region's start, and for no other
  * block; pages have no handle. A block that was allocated from the pool before the first export
- * cannot be moved, so its export may fail.
- */
+ * cannot be moved, so its export may fail. */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
     if (span->start == span->block.region_start && !span->block.paged) {
@@ -89,11 +87,10 @@ static bool is_within(CUdeviceptr pointer, size_t size, const struct bfc_pointer
     return pointer >= start && pointer < end && size <= end - pointer;
 }
 
-/*
- * Ranges are made of pages, blocks of smaller granules: programs round a block's start down and its
- * end up. So the range is one block's if it lies within the block's pages; that block lies at the
- * range's start or begins within a page of it.
- */
+/* Finds the pooled block that a range stands for. Ranges consist of pages, and blocks of smaller
+ * granules, so programs round the start of a block down and its end up. So the range stands for a
+ * block if it lies within the pages of that block, which begins at the range's start or within a
+ * page of it. */
 static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *span) {
     uint64_t page = page_size();
     for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
@@ -104,8 +101,8 @@ static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *
     return false;
 }
 
-/* If the range is in a pool but not within one live block, the driver is asked about address 0:
- * that is aligned, so that the driver's error is that for a range without memory. */
+/* If the range is in a pool but not within one live block, the driver is asked about address 0
+ * instead. That address is aligned, so the driver's error is the one for a range without memory. */
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags) {
     struct bfc_pointer span;
@@ -126,7 +123,7 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
 }
 
-/* ---- the program's own pages ---- */
+/* ---- addresses for the program's own calls of virtual memory management ---- */
 
 static bool is_foreign(CUdeviceptr pointer) {
     struct bfc_pointer span;
@@ -134,14 +131,14 @@ static bool is_foreign(CUdeviceptr pointer) {
     return span.kind == BFC_POINTER_FOREIGN;
 }
 
-/* The two ends are enough: if both are the program's, so is what lies between them, or the range is
- * not one that is mapped. */
+/* Looking at the two ends is enough: if both are the program's, so is what lies between them, or
+ * the driver refuses the range because not all of it is mapped. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
     bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
     return foreign ? pointer : BFC_NOWHERE;
 }
 
-/* ---- the end of blocks ---- */
+/* ---- what ends with a block ---- */
 
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
     struct bfc_block_info block;

@@ -1,13 +1,13 @@
 /*
- * Showing pooled blocks to other processes and devices: IPC handles and dma-buf descriptors.
+ * Handles of pooled blocks for other processes and devices: IPC handles and dma-buf descriptors.
  *
  * The driver would export a block's whole region, and an importer would read the region's first
  * block. So a feature that exports blocks gives a handle of its own, which a preloaded importer
  * understands and no other takes for the driver's.
  *
- * BFC_IPC=off is for importers without the preload, and all there is in a library that was built
- * without such a feature: from the first export on, every allocation of this process is the
- * driver's own, and so are its handles.
+ * BFC_IPC=off serves importers without the preload, and is what a library without such a feature
+ * does: from the first export on, every allocation of this process is the driver's own, and so are
+ * its handles.
  *
  * Each function has the driver's own signature, result and thread-safety; no lock is held across a
  * driver call.
@@ -27,15 +27,13 @@ CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer);
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
-/*
- * For the program's own calls of virtual memory management. Returns the address, or, if a part of
- * the range is pooled or imported, an address for which the driver refuses every such call, as it
- * does for memory from cudaMalloc. A pool's addresses may have pages behind them, which the program
- * must not get hold of, unmap or map over.
- */
+/* Checks an address for the program's own calls of virtual memory management. Returns the address
+ * itself, or, if a part of the range is pooled or imported, an address for which the driver refuses
+ * every such call, as it does for memory from cudaMalloc. A pool's addresses may have pages behind
+ * them, which the program must not get hold of, unmap or map over. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
-extern bool bfc_has_exported_native; /* once true, it stays true */
+extern bool bfc_has_exported_native; /* whether BFC_IPC=off applies; once true, it stays true */
 
 /* Whether the driver itself must serve allocations, because BFC_IPC=off is set and this process has
  * exported a block. */

@@ -8,14 +8,16 @@
 #include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/sharing.h"
 
-/* Above all ids that a driver counts up to, and positive where a program keeps it signed. */
+/* Where the library numbers blocks for CU_POINTER_ATTRIBUTE_BUFFER_ID: above all ids that a driver
+ * counts up to, and positive where a program keeps an id signed. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)
 
 static bool is_ours(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED || span->kind == BFC_POINTER_IMPORTED;
 }
 
-/* Returns the address about which the driver is asked; for freed memory, one that holds nothing. */
+/* Returns the address about which the driver is asked: the pointer's own, or for freed memory one
+ * at which nothing is allocated. */
 static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer) {
     return span->kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer;
 }
@@ -41,7 +43,7 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 
 /* ---- registration ---- */
 
-/* Makes the block safe to use, from now on, for other devices than its context's, such as a network
+/* Makes the block safe to use for devices other than that of its context, such as a network
  * card. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
@@ -68,17 +70,16 @@ static bool put_int(void *data, int value) {
     return true;
 }
 
-/* The header does not say how wide a boolean is. The driver has written all of its bytes, and the
- * value is 0 or 1, so the first byte is all that has to be written here. */
+/* Writes 0 or 1. The header does not say how wide a boolean is, but the driver has written all of
+ * its bytes, so writing the first one is enough. */
 static bool put_truth(void *data, bool value) {
     *(unsigned char *)data = value;
     return true;
 }
 
-/*
- * These functions replace the driver's answer; false: the driver's answer is right.
- * answer_for_pages replaces the answers for pages that differ from those for memory of cudaMalloc.
- */
+/* The functions below replace the driver's answer about one attribute. False: the driver's answer
+ * is right as it is. answer_for_pages is for pages, about which the driver answers otherwise than
+ * about memory of cudaMalloc. */
 static bool answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
                              void *data) {
     switch ((int)attribute) {
@@ -127,7 +128,7 @@ static uint64_t mapping_end(const struct bfc_pointer *span) {
     return (span->start + span->size + MAPPED_PAGE - 1) & ~(MAPPED_PAGE - 1);
 }
 
-/* The driver's answer for SYNC_MEMOPS is that for the region, for which it is off. */
+/* the driver answers for the region, for which SYNC_MEMOPS is off */
 static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
     if (bfc_pointer_is_spilled(span) && answer_for_spilled(span, attribute, data))
@@ -152,9 +153,9 @@ static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
     }
 }
 
-/* The driver is asked too: its answer counts for attributes that answer_for_span does not know,
- * and so does any error but CUDA_ERROR_INVALID_VALUE, which the driver may return for host memory.
- */
+/* Answers for the block, but asks the driver too: its answer counts for attributes that
+ * answer_for_span does not know, and so does any error but CUDA_ERROR_INVALID_VALUE, which the
+ * driver may return for host memory. */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                   void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
@@ -173,7 +174,7 @@ CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
     bfc_pointer_lookup(pointer, &span);
     if (bfc_pointer_is_spilled(&span))
         return spilled_attribute(driver, &span, data, attribute, pointer);
-    /* A program asks for these tokens to register the block with a network card. The driver then
+    /* A program asks for P2P_TOKENS to register the block with a network card, and the driver then
      * sets SYNC_MEMOPS. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
     CUresult result = registers ? show_region(driver, &span) : CUDA_SUCCESS;

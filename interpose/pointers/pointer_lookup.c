@@ -1,4 +1,4 @@
-/* What a pointer points into. */
+/* Finds what a pointer points into. */
 #include "interpose/pointers/pointer_lookup.h"
 
 #include "interpose/config/process.h"
@@ -17,8 +17,9 @@ static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct 
     span->arena = arena;
 }
 
-/* Whether the address lies in a region that is being given back and is still allocated. A region
- * that the driver has taken back counts no more, since its addresses may be somebody else's. */
+/* Whether the address lies in a region that is being given back to the driver and is still
+ * allocated. Once the driver has taken the region back, its addresses may be another
+ * allocation's. */
 static bool is_leaving(CUdeviceptr pointer) {
     uint64_t start, bytes;
     CUdeviceptr driver_start = 0;

@@ -1,4 +1,4 @@
-/* SYNC_MEMOPS, which the library keeps in the driver's place. */
+/* Keeps the attribute SYNC_MEMOPS in the driver's place. */
 #include "interpose/pointers/sync_memops.h"
 
 #include "interpose/pointers/block_attributes.h"
@@ -22,15 +22,15 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
            attributes.sync_memops;
 }
 
-/* Stores whether the attribute is set; if it is cleared and was never set, nothing need be stored.
- * False: the host has no memory. */
+/* Stores whether the attribute is set. If the attribute is to be cleared and is not set, there is
+ * nothing to store. False: the host has no memory. */
 static bool note_state(const struct bfc_pointer *span, bool on) {
     bool noted = true;
     if (span->kind == BFC_POINTER_IMPORTED)
         BFC_TELL_FEATURES(set_import_sync_memops, span->id, on);
     else if (on || bfc_sync_memops_is_set(span))
         noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
-    if (on) /* another device may read and write the block from now on */
+    if (on) /* from now on another device may read and write the block */
         BFC_TELL_COUNTER(bar());
     if (on && noted)
         bfc_store_relaxed(&bfc_sync_memops_used, true);
@@ -50,7 +50,7 @@ static bool has_pages(const struct bfc_pointer *span) {
  * For pages the driver supports no such call, which is no error here. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
-    /* All synchronous copies and sets of host memory wait, by NVIDIA's documentation. */
+    /* By NVIDIA's documentation all synchronous copies and sets of host memory wait anyway. */
     if (bfc_pointer_is_spilled(span))
         return CUDA_SUCCESS;
     CUresult result = clear_drivers_own(driver, pointer);

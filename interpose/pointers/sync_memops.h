@@ -22,8 +22,8 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span);
 CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_pointer *span,
                              CUdeviceptr pointer, bool on);
 
-/* To be called when the driver has set SYNC_MEMOPS for all memory around such a block: sets it for
- * the block alone. */
+/* To be called when the driver has set SYNC_MEMOPS for all memory around a pooled or imported
+ * block: sets it for the block alone. */
 void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
                             CUdeviceptr pointer);
 
@@ -34,11 +34,9 @@ static inline bool bfc_sync_memops_is_used(void) {
     return bfc_load_relaxed(&bfc_sync_memops_used);
 }
 
-/*
- * To be called after a synchronous call that wrote at `to` and read at `from` (0: no device memory)
+/* To be called after a synchronous call that wrote at `to` and read at `from` (0: no device memory)
  * in a default stream of the current context: waits for that stream if either block has
- * SYNC_MEMOPS.
- */
+ * SYNC_MEMOPS. */
 CUresult bfc_sync_memops_wait(const struct bfc_driver *driver, CUdeviceptr to, CUdeviceptr from,
                               bool per_thread);
 

@@ -13,20 +13,20 @@ static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *
                      (int)arena->device, arena->id, why);
 }
 
-/* Looks whether fence `until` is complete, before which no pending block is handed out. */
+/* Clears lazy_until if that fence, before which no pending block is handed out, is complete. */
 static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   bfc_fence until) {
-    /* If another thread has raised lazy_until meanwhile, it stays; the next call looks again. */
+    /* If another thread has raised lazy_until meanwhile, its value stays, and the next allocation
+     * asks again. */
     if (bfc_fences_poll(arena->fences, driver) >= until)
         bfc_compare_exchange_seq_cst(&arena->lazy_until, &until, BFC_NO_FENCE);
     else
         log_fallen_back(arena, "a fence over peers' work, or later than its free, is not complete");
 }
 
-/*
- * Whether pending blocks may be handed out at once, and ordered behind their fences on the device.
- * They may not where there are several contexts, as there always are with peer access.
- */
+/* Whether pending blocks may be handed out at once, so that the device orders later work behind
+ * their fences. They may not where there are several contexts, as there always are with peer
+ * access. */
 static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
@@ -85,7 +85,8 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* A placer (NULL: none) is asked once; a second attempt goes to the pool. */
+/* Hands out a block. A placer (NULL: there is none) is asked first; if its block cannot be used,
+ * the pool alone is asked again. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
                                                enum bfc_reuse_how how, unsigned flags,
@@ -96,7 +97,8 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
     outcome->status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    block.error = 0; /* a placer that refuses without asking the pool leaves it as it is */
+    /* cleared, because a placer that refuses without asking the pool does not set it */
+    block.error = 0;
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
@@ -162,8 +164,8 @@ static void log_several(void) {
                          "lazy");
 }
 
-/* Counts the new context before it waits: once there are several contexts, mode ordered hands out
- * no pending block, so none is handed out after the wait. */
+/* The new context is counted before the wait: once there are several contexts, mode ordered hands
+ * out no pending block, so none is handed out after the wait. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);

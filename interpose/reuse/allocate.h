@@ -13,7 +13,7 @@
 enum bfc_reuse_how {
     BFC_REUSE_ANY,
     BFC_REUSE_READY, /* no pending block may be taken, since a stream capture is under way */
-    BFC_REUSE_THERE, /* free blocks only: the pool neither grows nor waits */
+    BFC_REUSE_THERE, /* only free blocks may be taken: the pool neither grows nor waits */
 };
 
 /* How an allocation ended. */
@@ -21,40 +21,35 @@ struct bfc_outcome {
     CUdeviceptr pointer; /* the block's address; set where the allocation returns CUDA_SUCCESS */
     enum bfc_status
         status; /* the pool's status; also BFC_OK where the pool was not asked, or a wait failed */
-    CUresult error; /* set where `status` is not BFC_OK: what the driver answered last when the pool
-                       asked it for memory; CUDA_SUCCESS: the driver was not asked */
+    /* unless `status` is BFC_OK: what the driver answered last when the pool asked for memory;
+     * CUDA_SUCCESS: the driver was not asked */
+    CUresult error;
 };
 
-/*
- * Hands out a block of the arena's pool. Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where the
+/* Hands out a block of the arena's pool. Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where the
  * pool's status is not BFC_OK, or the driver's error. The pool does not count a failure as out of
- * memory, since the caller has other resorts.
- */
+ * memory, since the caller has other resorts. */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, struct bfc_outcome *outcome);
 
-/* Repeats an allocation that bfc_reuse_allocate could not serve. `is_first`: the pool may grow even
- * if other jobs wait for memory. */
+/* Repeats an allocation that bfc_reuse_allocate could not serve. With `is_first` the pool may grow
+ * even if other jobs wait for memory. */
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   size_t bytes, enum bfc_reuse_how how, bool is_first,
                                   struct bfc_outcome *outcome);
 
-/*
- * Waits on the host for the fences of blocks that were handed out before those fences were
+/* Waits on the host for the fences of blocks that were handed out before those fences were
  * complete. Such a block is ordered only behind work of its own context, so the wait must come
  * before another context, device or process can use the block. On an error, none of these may use
- * it.
- */
+ * it. */
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Whether there is, or may be, a context that no hook has seen. Records such a context if it is
  * found. */
 bool bfc_reuse_has_company(const struct bfc_driver *driver);
 
-/*
- * Records a context that may be new. Before it can do work, the host waits for the fences of blocks
- * that mode ordered has handed out (bfc_reuse_wait_for_handed_out).
- */
+/* Records a context that may be new. Before it can do work, the host waits for the fences of blocks
+ * that mode ordered has handed out (bfc_reuse_wait_for_handed_out). */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context);
 static inline void bfc_reuse_context_made(const struct bfc_driver *driver, CUcontext context) {
     if (UNLIKELY(!bfc_contexts_has(driver, context)))

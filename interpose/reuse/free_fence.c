@@ -6,7 +6,8 @@
 #include "interpose/config/process.h"
 #include "interpose/driver/current.h"
 
-/* Every call in a failed context returns the error; cuMemGetInfo does so without waiting. */
+/* Whether a context has failed. Every call in a failed context returns the error; cuMemGetInfo does
+ * so without waiting. */
 static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
     size_t unused, total;
     bool pushed;
@@ -17,10 +18,8 @@ static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
     return result != CUDA_SUCCESS;
 }
 
-/*
- * The work of a failed context is over: none of it uses the arena's blocks any more, and no fence
- * needs it. Its access ends with it.
- */
+/* Forgets the peers whose contexts have failed. Their work is over, so none of it uses the arena's
+ * blocks any more and no fence need cover it; their access is over as well. */
 static bool forget_failed_peers(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
     size_t count = bfc_reuse_contexts_of(arena, false, peers);
@@ -44,7 +43,7 @@ bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *are
            !has_failed(driver, arena->context) && forget_failed_peers(driver, arena);
 }
 
-/* The error may be that of another context: of a peer, or of the calling thread's. */
+/* The error may be that of another context: a peer, or the calling thread's current one. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
     if (bfc_driver_is_fatal(result) && has_failed(bfc_driver(), arena->context)) {
         bfc_store_relaxed(&arena->fatal, (int)result);

@@ -30,17 +30,14 @@ static inline void bfc_reuse_note_failure(CUresult result) {
         bfc_reuse_note_failed(result);
 }
 
-/*
- * Whether an error comes from peers that have failed, while the arena's own context has not. Then
- * those contexts are no longer its peers, and the caller may go on.
- */
+/* Whether an error comes from peers that have failed, while the arena's own context has not. Then
+ * those contexts are no longer its peers, and the caller may go on. */
 bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUresult result);
 
-/*
- * Whether a refusal concerns our own call alone, where the program's would succeed: a capture that
- * no hook saw, or that began since; a lack of memory. The block must then wait for a better moment.
- */
+/* Whether the driver has refused our own call for a reason that would not keep the program's free
+ * from succeeding: a capture that no hook saw or that has just begun, or a lack of memory. The
+ * block must then wait until a fence can be recorded. */
 static inline bool bfc_reuse_is_passing(CUresult result) {
     return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -64,10 +61,9 @@ static inline void bfc_reuse_raise_to(bfc_fence *field, bfc_fence fence) {
         ;
 }
 
-/*
- * Records a fence in `contexts`. A fence over more than the owner's context, or later than its
- * free, holds ordered reuse back until it is complete: `lazy_until`.
- */
+/* Records a fence in `contexts`. If the fence covers more than the owner's context, or is recorded
+ * later than the free, mode ordered hands out no pending block until the fence is complete
+ * (`lazy_until`). */
 static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         const CUcontext *contexts, size_t count, bool late,
                                         bfc_fence *fence) {
@@ -79,7 +75,7 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);
-    /* A peer has just ended or failed. It is no longer a peer when the caller tries again. */
+    /* A peer has just ended or failed, and is no longer a peer when the caller tries again. */
     if (peers &&
         (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
          UNLIKELY(bfc_reuse_is_of_peer(driver, arena, result))))

@@ -17,8 +17,8 @@ static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, boo
                                      driver->cuStreamSynchronize};
 }
 
-/* Waits for the stream on the host: the driver cannot name its context (before CUDA 9.2), or has no
- * events. */
+/* Waits for the stream on the host, where the driver cannot name the stream's context (before CUDA
+ * 9.2) or has no events. */
 static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                   CUstream stream) {
@@ -26,14 +26,13 @@ static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? bfc_reuse_free(driver, arena, pointer) : result;
 }
 
-/*
- * Frees the block under a fence over all work of the stream's context, if there is no event for it.
- */
+/* Frees the block under a fence over all work of the stream's context, where no event could be
+ * recorded in the stream. */
 static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, CUcontext context) {
     CUresult result = CUDA_SUCCESS;
-    /* A stream of another context may use the block, so that context counts as a peer from now on.
-     */
+    /* The stream is one of another context, which uses the block and so counts as a peer from now
+     * on. */
     if (context != arena->context)
         result = bfc_peers_add(context, arena->context);
     if (result != CUDA_SUCCESS)
@@ -65,10 +64,8 @@ static CUresult free_in_order(const struct bfc_driver *driver, struct bfc_arena 
     return context == arena->context ? bfc_reuse_latch(arena, result) : result;
 }
 
-/*
- * A stream that was created names its context, so that the program's call needs no current one; the
- * calls made here do.
- */
+/* For a stream that the program has created, cuMemFreeAsync needs no current context. The calls
+ * that are made here do, so the stream's context is made current. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
                               CUdeviceptr pointer, CUstream stream, bool per_thread) {
     CUcontext current = NULL;

@@ -16,7 +16,8 @@
 
 /* ---- waiting on the host ---- */
 
-/* The first waits of each lane of counters are timed, then every 64th, which counts 64 times. */
+/* The clock is read for the first waits that a lane of counters counts, and then for every 64th,
+ * whose time is taken for 64 waits. */
 enum { TIMED_WAITS = 64 };
 
 static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -30,7 +31,7 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
     return result;
 }
 
-/* Waits for the current context, and counts the wait. */
+/* Waits for all work of the current context, and counts the wait. */
 static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
     CUresult result;
@@ -63,7 +64,8 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits where submissions are counted, unless none was made since the last such wait. */
+/* Waits for a context whose submissions are counted; does not wait if nothing was submitted since
+ * the last such wait. */
 static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
                                               struct bfc_arena *arena) {
     uint64_t submissions = 0;
@@ -85,10 +87,10 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
                       : synchronize_context(driver, arena, arena->context);
 }
 
-/* Waits as wait_for_work does, and then gives back memory that the pool has too much of. It gives
- * nothing back before the wait: while the driver's free of a region waits for work, no other thread
- * can have the region's memory. Host memory is left alone, since its free is not documented to
- * wait. */
+/* Waits as wait_for_work does, and then gives back idle regions if the pool has too much memory.
+ * Before the wait nothing is given back: while the driver's free of a region waits for work, no
+ * other thread can have the region's memory. Host memory is kept, since its free is not documented
+ * to wait. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
@@ -105,12 +107,12 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
 
 /* ---- freeing ---- */
 
-/* After so many fences, a free looks which are complete, since the pool itself looks only when it
- * finds no ready block. */
+/* Each time so many fences were recorded, a free looks which are complete, since the pool itself
+ * looks only when it finds no ready block. */
 enum { LOOK_EVERY = 32 };
 
-/* Frees a block whose fence could not be recorded. A peer may have ended unseen; then the review
- * finds that, and the context is no peer any more at the next free. */
+/* Frees a block whose fence could not be recorded. If the reason is a peer that has ended unseen,
+ * the review of contexts finds that, and at the next free the context is no peer any more. */
 static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer, CUresult result) {
     if (!bfc_reuse_is_passing(result))
@@ -126,8 +128,8 @@ static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
 
-/* Records a fence in the contexts, and takes the block back under the fence. BFC_NO_FENCE: none
- * could be recorded. */
+/* Records a fence in the contexts, and gives the block back to the pool under it. `*fence` is
+ * BFC_NO_FENCE if none could be recorded. */
 static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, const CUcontext *contexts, size_t count,
                                    bfc_fence *fence) {
@@ -175,11 +177,9 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/*
- * Frees while a capture is beginning: waits for an event that covers the context, since unlike a
- * wait for the context itself that does no harm to the capture. If something captures by now, no
- * event may be recorded either.
- */
+/* Frees while a capture is beginning: waits for an event that covers the context. Unlike a wait for
+ * the context itself, that does no harm to the capture. If something captures by now, no event may
+ * be recorded either. */
 static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr pointer, struct bfc_glimpse seen) {
     bfc_fence fence;
@@ -195,8 +195,8 @@ static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struc
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
-/* Frees where the driver cannot record events, so that only a wait for the whole context is left.
- */
+/* Frees where the driver cannot record events over a context, so that only a wait for the whole
+ * context is left. */
 static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
                                              struct bfc_arena *arena, CUdeviceptr pointer,
                                              struct bfc_glimpse seen) {
@@ -204,7 +204,8 @@ static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
-/* Answers the free of a pointer that is no live block; after the driver's exit, with its error. */
+/* Returns the error for the free of an address at which no live block begins; after the driver's
+ * exit, the driver's own. */
 static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer) {
     CUcontext context;
@@ -217,8 +218,8 @@ static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct 
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
-    /* A pointer that cannot be freed fails before the wait, as in the driver: the work that is
-     * under way may end only by what the calling thread does next. */
+    /* The free of an address at which no live block begins fails before the wait, as it does in the
+     * driver: the work that is under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
         return refuse_pointer(driver, arena, pointer);
@@ -263,7 +264,7 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
                                              : free_with_fence(driver, arena, pointer);
 }
 
-/* The arena's context has ended unseen, so the address is free, or belongs to another context. */
+/* If the arena's context has ended unseen, the address is free, or another context's. */
 static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_arena *ended,
                               CUdeviceptr pointer) {
     bfc_arena_lose(ended);
@@ -290,7 +291,8 @@ static inline CUresult note_free(struct bfc_arena *arena, CUdeviceptr pointer, C
     return result;
 }
 
-/* Sampled frees are timed in a copy of their own, so that the others carry no start time along. */
+/* A free whose time is measured. It is a function of its own, so that other frees need not carry
+ * the start time along. */
 static NOINLINE CUresult free_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
                                     CUdeviceptr pointer) {
     uint64_t start = bfc_events_clock(BFC_TIMED_FREES);

@@ -16,14 +16,12 @@
 
 #include "interpose/arena/state.h"
 
-/*
- * Frees a pooled block. On an error nothing is freed: the block, if there is one, stays the
- * program's.
- */
+/* Frees a pooled block. On an error nothing is freed: the block, if there is one, stays the
+ * program's. */
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
-/* Frees as bfc_reuse_free does a block without attributes, while nothing captures; also counts the
+/* Frees a block without attributes as bfc_reuse_free does, while nothing captures, and counts the
  * free in the segment. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);

@@ -32,15 +32,13 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_gate_leave();
 }
 
-/*
- * Waits, as the driver's own free does, for the work that may still use deferred blocks, and makes
- * them ready. The wait covers the owner's work alone; if the context has peers, whole regions go
- * back to the driver instead. The caller must be a thread that no capture bars from freeing.
- */
+/* Waits as the driver's own free does, and makes deferred blocks ready. That wait covers only the
+ * work of the arena's context; if the context has peers, whole regions go back to the driver
+ * instead. The caller must be a thread that no capture bars from freeing. */
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_has_peers(arena)) {
-        if (!bfc_arena_is_host(arena)) /* the release of host memory need not wait */
+        if (!bfc_arena_is_host(arena)) /* the driver's free of host memory need not wait */
             bfc_pool_trim_used(arena->pool, UINT64_MAX);
         return CUDA_SUCCESS;
     }
@@ -50,7 +48,8 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* Waits for a peer's work. False: the peer has no arena or is about to end, or the wait failed. */
+/* Waits for all work of a peer. False: the peer has no arena or is about to end, or the wait
+ * failed. */
 static bool wait_for_peer(const struct bfc_driver *driver, CUcontext peer) {
     struct bfc_arena *arena = bfc_arena_of_context(peer, 0);
     bool waited = arena && bfc_arena_enter(arena);
@@ -72,7 +71,8 @@ static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *ar
     return waited == count;
 }
 
-/* A fence drawn before the waits covers work that was submitted before them, so it is complete. */
+/* The fence that was drawn last before the waits is complete after them, since it covers work that
+ * was submitted before. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
@@ -84,23 +84,21 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    /* A thread that gives deferred blocks a fence clears has_deferred before its blocks become
-     * pending, so has_deferred alone does not show that there are no deferred blocks. */
+    /* Whether the arena may have deferred blocks. A thread that gives them a fence clears
+     * has_deferred before the blocks become pending, so has_deferred alone does not tell. */
     bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
-    /* Unmapping a page does not wait for work, so the work of peers is waited for as well. */
+    /* Unmapping pages does not wait for work, so this thread waits for the work of peers too. */
     if (arena->has_pages && bfc_reuse_has_peers(arena))
         bfc_reuse_make_all_ready(driver, arena);
     else
         clear_deferred(driver, arena);
 }
 
-/*
- * Waits as the driver's own free does. If that wait fails, the block stays the program's. The block
+/* Waits as the driver's own free does. If that wait fails, the block stays the program's. The block
  * is deferred if peers may still use it, since the driver's free does not wait for peers, and if
- * there was no device memory for a wait that the driver's documentation promises.
- */
+ * there was no device memory for a wait that the driver's documentation promises. */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     if (!bfc_pool_is_live(arena->pool, pointer)) {
@@ -132,11 +130,9 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
                                              : free_deferring(driver, arena, pointer);
 }
 
-/*
- * Returns the driver's answer to another call that captures bar, or CUDA_SUCCESS if such calls are
- * not barred after all. Lack of memory shows that they are not; but the driver is asked several
- * times, lest a passing refusal let a free through.
- */
+/* Returns the error that the driver gives for another call that captures bar, or CUDA_SUCCESS if
+ * such calls are not barred after all. A lack of memory shows that they are not. The driver is
+ * asked several times, lest a passing error be taken for an answer. */
 static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     enum { TRIES = 3 };
     CUdeviceptr probe;

@@ -24,7 +24,7 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
     return freed + bfc_pool_trim(arena->pool, bytes);
 }
 
-/* Only ready pages are unmapped, since no documentation says that unmapping waits. */
+/* Ready pages alone are unmapped, since no documentation says that unmapping waits for work. */
 static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
                               uint64_t bytes) {
     if (!arena->has_pages)
@@ -36,8 +36,8 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
-/* Waits until other threads have given back what they are giving back. Without this library, such
- * memory would have been free since the program freed it. */
+/* Waits for the regions that other threads are giving back. Without this library, their memory
+ * would have been available since the program freed it. */
 static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     (void)driver;
@@ -45,8 +45,8 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* Waits for the fences of frees, then trims. While something captures, no fence can be waited for,
- * but the driver's own free waits for the work. */
+/* Waits for the fences of frees, then gives back what has become ready. While something captures,
+ * no fence can be waited for, but the driver's own free of a region waits for the work. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
@@ -71,11 +71,10 @@ static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *
     return released;
 }
 
-/*
- * Ways to get memory back from one arena, the cheapest first: without a wait, then after waits for
+/* Ways to get memory back from one arena, the cheapest first: without a wait, then after waits for
  * other threads that give memory back, for the fences of frees, and for the events of frees in
- * stream order. Each tries to give at least `bytes` back, and returns how many bytes it gave back.
- */
+ * stream order. Each tries to give at least `bytes` back, and returns how many bytes it gave
+ * back. */
 static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    uint64_t bytes) = {
     trim_ready,
@@ -91,8 +90,8 @@ static void log_given_back(uint64_t bytes, const char *what) {
         bfc_log_repeated(BFC_LOG_INFO, &seen, "%s %s", what, BFC_BYTES(bytes));
 }
 
-/* Whether any region of the process went back since this thread's last call of this function. If
- * so, the driver may have refused this thread just before, and another attempt is worth it. */
+/* Whether any thread has given a region back since this thread last called this function. If so,
+ * the driver's refusal may be out of date, and asking again is worth it. */
 static bool others_gave_back(void) {
     static __thread uint64_t seen INITIAL_EXEC;
     uint64_t before = seen;
@@ -102,8 +101,9 @@ static bool others_gave_back(void) {
 
 enum { ANY_DEVICE = -1 };
 
-/* Has the device's arenas, except `but`, give back at least `bytes`, by the first `count` efforts.
- * An effort is the last one if `enough` bytes have come. Returns how many bytes came. */
+/* Has all arenas of the device except `but` give back at least `bytes`, in the first `count` of the
+ * ways in `efforts`; no further way is tried once `enough` bytes have come. Returns how many bytes
+ * have come. */
 static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsigned count,
                              uint64_t bytes, uint64_t enough) {
     uint64_t came = 0;
@@ -118,7 +118,8 @@ static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsig
     return came;
 }
 
-/* A native free waits for work, and then its memory is available; so the later efforts wait too. */
+/* Natively a free waits for work, and then its memory is available to all contexts; so the ways
+ * that wait are tried as well. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t came = make_efforts(arena->device, arena, EFFORTS, bytes, bytes);
     log_given_back(came, "the device's other pools gave back");
@@ -153,12 +154,10 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
     return result == CUDA_SUCCESS;
 }
 
-/*
- * Settles an arena of device memory whose context completes its present work in time. False: the
- * context does not. The driver's free of a region would wait for that work, and meanwhile the
- * region cannot serve the program, although a kernel that runs may depend on what the program does
- * next.
- */
+/* Makes the blocks of an arena of device memory ready, if its context completes its present work in
+ * time. False: it does not. The driver's free of a region would wait for that work; meanwhile the
+ * program could not use the region, and a kernel under way may depend on what the program does
+ * next. */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
     struct awaited_fence awaited = {.arena = arena};
@@ -199,7 +198,8 @@ struct bfc_place bfc_place_of(const CUmemLocation *location) {
                                                                      : BFC_HERE;
 }
 
-/* The query does a capture no harm. If it fails, a capture is assumed. */
+/* Whether the stream of the call is capturing. Asking does a capture no harm. If the driver fails,
+ * a capture is assumed. */
 static bool place_captures(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUstreamCaptureStatus status;
     CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
@@ -208,7 +208,7 @@ static bool place_captures(const struct bfc_driver *driver, const struct bfc_pla
            (ask(place->stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-/* The default streams belong to the current context. */
+/* Returns the context of the call's stream. That of a default stream is the current one. */
 static CUcontext context_of_place(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUcontext context = NULL;
     bool is_default = !place->stream || place->stream == CU_STREAM_LEGACY ||
@@ -233,10 +233,8 @@ static CUdevice device_of_place(const struct bfc_driver *driver, const struct bf
     return device;
 }
 
-/*
- * Whether this thread may free while something captures: the driver lets a thread in relaxed mode
- * free, and its frees harm no capture.
- */
+/* Whether this thread may free while something captures: the driver lets a thread in relaxed mode
+ * free, and its frees harm no capture. */
 static bool may_relax(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!bfc_captures_exist())

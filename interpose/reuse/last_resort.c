@@ -46,12 +46,10 @@ uint64_t bfc_call_limit_lacks(const struct bfc_call *call) {
                                    call->arena->limit);
 }
 
-/*
- * Has the device's other pools give back the memory that the allocation lacks: without this
+/* Has the device's other pools give back the memory that the allocation lacks: without this
  * library, memory that one context has freed is available to the device's other contexts. If the
  * driver refused although the device seems to have enough, they give back as much as the program
- * asked for.
- */
+ * asked for. */
 static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
     uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
@@ -73,7 +71,7 @@ static bool ask_contexts(struct bfc_call *call) {
 static const struct bfc_resort other_contexts = {
     .rung = BFC_RUNG_CONTEXTS, .event = BFC_EVENT_SAVED_CONTEXTS, .serve = ask_contexts};
 
-/* Finds the resort of a rung; NULL: neither the core nor a feature of this build has it. */
+/* Finds the last resort of a rung; NULL: neither the core nor a feature of this build has one. */
 static const struct bfc_resort *find_last_resort(enum bfc_rung rung) {
     if (rung == other_contexts.rung)
         return &other_contexts;

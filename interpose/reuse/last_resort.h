@@ -12,29 +12,32 @@
 #include "interpose/arena/arena.h"
 #include "interpose/reuse/allocate.h"
 
-/* How a wait for others (BFC_WAIT) ended without memory. */
+/* How a wait for other jobs (BFC_WAIT) ended without memory. */
 enum bfc_wait_end {
     BFC_WAIT_NOT_BEGUN,
     BFC_WAIT_TIME,   /* the time of BFC_WAIT was over */
     BFC_WAIT_SIGNAL, /* a signal handler of the program ran */
-    BFC_WAIT_STUCK,  /* all waiting jobs hold what the others want, and this one was the youngest */
-    BFC_WAIT_ENDED,  /* the context, or the process, is about to end */
+    /* all waiting jobs hold memory that the others want, and this job was the youngest of them */
+    BFC_WAIT_STUCK,
+    BFC_WAIT_ENDED, /* the context, or the process, is about to end */
 };
 
-/* The request, and what the attempts so far have answered. */
+/* An allocation that its pool could not serve, and what the attempts to serve it have answered so
+ * far. */
 struct bfc_call {
     const struct bfc_driver *driver;
-    struct bfc_arena *arena; /* its context is current; once served, the block's arena */
+    /* an arena whose context is current; once the call is served, the block's arena */
+    struct bfc_arena *arena;
     size_t bytes;
     enum bfc_reuse_how how;
-    CUdeviceptr *pointer;   /* the result, set when the allocation is served */
+    CUdeviceptr *pointer;   /* where the block's address is stored when the allocation is served */
     enum bfc_status status; /* the pool's answer; BFC_OK: the allocation is served */
     CUresult result;        /* result of the pool's last attempt */
-    uint64_t since_ns;      /* when the pool had refused the allocation: CLOCK_MONOTONIC */
+    uint64_t since_ns;      /* when the pool first refused the allocation, by CLOCK_MONOTONIC */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
-    bool in_pool;   /* only a block of the arena's own pool will do */
-    bool is_first;  /* no other job that waits for memory is served before this call */
+    bool in_pool;  /* whether only a block of the arena's own pool will do */
+    bool is_first; /* whether no other job that waits for memory is to be served before this call */
     CUresult error; /* what the driver answered last when the pool asked it for memory, or
                        CUDA_SUCCESS */
 };
@@ -64,8 +67,8 @@ static inline void bfc_call_note_fatal(struct bfc_call *call, CUresult result) {
  * no longer BFC_OUT_OF_MEMORY, no last resort can help. */
 bool bfc_call_try_again(struct bfc_call *call);
 
-/* Bytes that the pool would have to take from the device: with pages, what its ready pages do not
- * cover; else the smallest region that its policy would take. */
+/* Returns how many bytes the pool would have to take from the device: with pages, what its ready
+ * pages do not cover; else the smallest region that its policy would take. */
 uint64_t bfc_call_lacks(const struct bfc_call *call);
 
 /* Returns how many bytes the device lacks to serve the call and to keep BFC_RESERVE free; 0: it
@@ -75,11 +78,9 @@ uint64_t bfc_call_device_lacks(const struct bfc_call *call);
 /* Returns how many bytes must be given back before the allocation is within BFC_LIMIT. */
 uint64_t bfc_call_limit_lacks(const struct bfc_call *call);
 
-/*
- * Tries the resorts that BFC_LAST_RESORT leaves in force, until the allocation is served or its
+/* Tries the resorts that BFC_LAST_RESORT leaves in force, until the allocation is served or its
  * status is not BFC_OUT_OF_MEMORY any more. Returns CUDA_SUCCESS, or the error. The call's status
- * is then the last answer of the pool.
- */
+ * is then the last answer of the pool. */
 CUresult bfc_last_resort(struct bfc_call *call);
 
 /* To be called before the program gets an out-of-memory error: counts and notes the failure, and

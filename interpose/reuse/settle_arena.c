@@ -1,4 +1,5 @@
-/* What the pool asks (struct bfc_upstream): which fences are complete, and waits for them. */
+/* Answers what the pool asks of struct bfc_upstream: which fences are complete; and waits for
+ * them. */
 #include "interpose/reuse/settle_arena.h"
 
 #include "interpose/arena/arena.h"

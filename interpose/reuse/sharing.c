@@ -1,4 +1,4 @@
-/* Use of pooled memory by others than its own context, and the waits before it. */
+/* Prepares blocks for being used by others than their own context. */
 #include "interpose/reuse/sharing.h"
 
 #include "interpose/config/process.h"
@@ -8,7 +8,8 @@
 #include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
-/* The region is not held: while the shared block is live, the region is not given back anyway. */
+/* The pool is not told to keep the region: while the block is live, its region is not given back
+ * anyway. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer) {
     BFC_TELL_COUNTER(bar());
@@ -16,8 +17,8 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
 
-/* Records the peer before it waits: once there are peers, mode ordered hands out no pending block,
- * so none is handed out after the wait. */
+/* The peer is recorded before the wait: once there are peers, mode ordered hands out no pending
+ * block, so none is handed out after the wait. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
     BFC_TELL_COUNTER(leave());
@@ -28,7 +29,8 @@ static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CU
     return result;
 }
 
-/* Returns the first error; then the peer must get no access. */
+/* Tells the features that a peer's access has changed. Returns the first error, after which the
+ * peer must get no access. */
 static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdevice device) {
     CUresult result = CUDA_SUCCESS;
@@ -38,7 +40,8 @@ static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_a
     return result;
 }
 
-/* The access of the current context, `accessor`, changes. Access to pages is granted by device. */
+/* Turns the access of the current context, `accessor`, to the owner's pages on or off. The driver
+ * grants access to pages by device. */
 static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext accessor,
                                    CUcontext owner, bool on) {
     CUdevice device;
@@ -52,7 +55,7 @@ static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext ac
     return result;
 }
 
-/* If the peer cannot be given access to the pages, its access is turned off again. */
+/* If the peer cannot be given access to the pages, the driver's peer access is turned off again. */
 static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = switch_page_access(driver, accessor, owner, true);
     if (result != CUDA_SUCCESS && driver->cuCtxDisablePeerAccess) {
@@ -84,11 +87,9 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     return result;
 }
 
-/*
- * Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it,
+/* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it,
  * and gives it access to their pages. It has mapped some memory of the device, so it may reach all
- * of that memory.
- */
+ * of that memory. */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);

@@ -8,10 +8,8 @@
 
 #include "interpose/arena/arena.h"
 
-/*
- * To be called before anything but work of the block's own context uses a block (by IPC, dma-buf or
- * registration). If this returns an error of the driver, nothing else must use the block.
- */
+/* To be called before anything but work of the block's own context uses a block (by IPC, dma-buf or
+ * registration). If this returns an error of the driver, nothing else must use the block. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer);
 
@@ -22,10 +20,9 @@ CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner,
  */
 CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner);
 
-/*
- * The current context, `accessor`, has mapped another process's memory, which enables peer access
- * if the memory is another device's. An error: the host has no memory, or the peers are too many.
- */
+/* Notes that the current context, `accessor`, has mapped another process's memory. If that memory
+ * is another device's, the driver has enabled peer access. An error means that the host has no
+ * memory, or that the peers are too many. */
 CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
                                CUdeviceptr mapped);
 

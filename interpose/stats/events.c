@@ -9,7 +9,7 @@
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/published_segment.h"
 
-/* Lanes that have an owner, one bit each. */
+/* atomic: which lanes have an owner, one bit each */
 static uint32_t lanes_taken;
 
 __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC;
@@ -50,7 +50,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 
 /* ---- events ---- */
 
-/* A batch of event numbers does not wrap around the ring of events. */
+/* a batch must not wrap around the ring of events */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;
@@ -92,7 +92,7 @@ static void take_lane(void) {
     bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
         unsigned lane = (unsigned)__builtin_ctz(~taken);
-        /* A lane may have had an owner before: acquire makes its last counts visible here. */
+        /* A lane may have had an owner before, whose last counts this acquire makes visible. */
         if (bfc_compare_exchange_acquire(&lanes_taken, &taken, taken | 1u << lane)) {
             bfc_events_thread.lane = BFC_LANE_OFFSET(lane);
             bfc_at_thread_exit(&bfc_events_thread.gives_lane_back, give_lane_back);

@@ -23,18 +23,21 @@ struct bfc_stats_sink {
     struct bfc_segment_pool *section;   /* the pool's counters; never NULL */
     struct bfc_segment_header *segment; /* holds the section; NULL: no segment is published */
     unsigned section_index;
-    uint64_t event_pool; /* the pool's index, as bfc_event_what places it */
+    /* the pool's index, shifted to its place in an event's `what` (bfc_event_what) */
+    uint64_t event_pool;
 };
 
 /* A thread's own state, by which it shares hardly anything with other threads. */
 struct bfc_events_thread {
-    struct bfc_event *slot;    /* the slot of the event number `event` */
+    struct bfc_event *slot;    /* where the event number `event` is written */
     uint64_t event, batch_end; /* the next number of the thread's batch, and the batch's end */
-    uint64_t when;             /* when the clock was last read, as bfc_event_what places it */
-    uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
-    uint32_t timed[2];         /* calls that were timed, as long as they are timed closely */
-    uint32_t lane;             /* the offset of the thread's lane in a section; 0: none yet */
-    bool gives_lane_back;      /* whether the lane is given back at the thread's end */
+    /* when the clock was last read, shifted to its place in an event's `what` (bfc_event_what) */
+    uint64_t when;
+    /* how many calls come before the next one that is timed: allocations, frees */
+    uint32_t until_timed[2];
+    uint32_t timed[2];    /* how many calls were timed so far, while they are timed closely */
+    uint32_t lane;        /* the offset of the thread's lane in a section; 0: it has none yet */
+    bool gives_lane_back; /* whether the lane is given back at the thread's end */
 };
 extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC HIDDEN;
 
@@ -62,11 +65,9 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
     ((uint32_t)(offsetof(struct bfc_segment_pool, lanes) + (index) * sizeof(struct bfc_lane)))
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
-/*
- * Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
+/* Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
  * before. A lane of the thread's own needs no atomic addition. Threads that have no lane yet, and
- * those that share the last lane, take the slow way; one comparison finds both.
- */
+ * those that share the last lane, take the slow way; one comparison finds both. */
 uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
 static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t offset) {
@@ -83,10 +84,8 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
 /* Takes a batch of event numbers, and reads the clock. Returns the slot of the first event. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
 
-/*
- * A reader takes an event only if its stamp was the expected one before and after the copy. So the
- * stamp is cleared before a field changes, and set after the last one.
- */
+/* A reader takes an event only if its stamp was the expected one before and after the copy. So the
+ * stamp is cleared before a field changes, and set after the last one. */
 static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
                                     uint64_t address, uint64_t bytes) {
     bfc_store_relaxed(&slot->stamp, 0);
@@ -149,7 +148,8 @@ static inline void bfc_events_count_device_wait(const struct bfc_stats_sink *sin
     bfc_events_count(sink->section, offsetof(struct bfc_lane, device_waits));
 }
 
-/* Adds an event that is no allocation or free. `sink` may be NULL if it is of no one pool. */
+/* Adds an event that is neither an allocation nor a free. `sink` may be NULL if the event concerns
+ * no pool in particular. */
 void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
                              uint64_t address, uint64_t bytes);
 

@@ -30,12 +30,12 @@
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
-static struct bfc_segment_header *segment; /* NULL: not published; set once, under `opening` */
+/* the mapped segment; NULL: not published; set once, under `opening` */
+static struct bfc_segment_header *segment;
 static char segment_path[96];
 
-/*
- * The counters of a process without a segment, and of a forked child, which has no mapping of it.
- */
+/* The counters of a process that has no segment, and of a forked child, for which the segment is
+ * not mapped. */
 static struct bfc_segment_header unpublished;
 
 struct bfc_segment_header *bfc_segment_published(void) {
@@ -184,7 +184,7 @@ void bfc_segment_open(const struct bfc_process *process) {
     errno = reason;
 }
 
-/* A forked child does not remove the file, which is its parent's. */
+/* A forked child leaves the file alone, because it is the parent's. */
 __attribute__((destructor)) static void remove_segment(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&segment))
         unlink(segment_path);
@@ -197,7 +197,7 @@ static struct bfc_segment_pool *pool_sections(void) {
     return published ? bfc_segment_sections(published) : NULL;
 }
 
-/* Sections that an arena, ended or not, still writes to. */
+/* Which sections an arena still writes to, even an arena that has ended. */
 static bool taken[BFC_SEGMENT_POOLS];
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
 

@@ -14,28 +14,26 @@
  */
 void bfc_segment_open(const struct bfc_process *process);
 
-/* The segment, or NULL: none is published, or this is a forked child. */
+/* Returns the mapped segment; NULL: none is published, or this is a forked child. */
 struct bfc_segment_header *bfc_segment_published(void);
 
-/* The process-wide counters: those of the segment, or others if none is published. */
+/* Returns the counters of the whole process: those in the segment, or others if none is
+ * published. */
 struct bfc_segment_header *bfc_segment_counters(void);
 
-/* The index of a section that bfc_segment_take_section gave. */
+/* Returns the index of a section that bfc_segment_take_section has given. */
 unsigned bfc_segment_section_index(const struct bfc_segment_pool *section);
 
-/*
- * Takes a section for a new pool: an unused one, or else one whose context has ended; the counts of
- * that one are added to the process's. NULL: there is none.
- */
+/* Takes a section for a new pool: an unused one, or else one whose context has ended; the counts of
+ * that one are added to the process's. NULL: there is none. */
 struct bfc_segment_pool *bfc_segment_take_section(void);
 
 /* Gives a section back once nothing writes to it any more. Its state and counts stay for readers.
  */
 void bfc_segment_return_section(struct bfc_segment_pool *section);
 
-/*
- * These count calls that did not go through a pool. They need no order, as each word is on its own.
- */
+/* These functions count calls that did not go through a pool. No order is needed, as each counter
+ * is on its own. */
 void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason);
 void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason);
 void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes);

@@ -6,8 +6,8 @@
 #include "base/atomic.h"
 #include "interpose/table/counter.h"
 
-/* The core's own row. It has no functions: it makes sure that the section of features, whose ends
- * the linker names, exists in a library that is built without features. */
+/* A row for the core itself, without functions. Its only purpose is that the section of features,
+ * whose ends the linker names, exists in a library that is built without features. */
 static const struct bfc_feature core;
 BFC_REGISTER_FEATURE(core);
 

@@ -44,7 +44,7 @@ struct bfc_resort {
 enum { BFC_RESORTS_OF_FEATURE = 4, BFC_FEATURE_SLOTS = 8 };
 
 struct bfc_feature {
-    const char *name; /* as -Dfeatures names it */
+    const char *name; /* the feature's name, as the build option -Dfeatures has it */
 
     /* Which entry of an arena's `features` holds the feature's state: `*slot` is set before any
      * function here is called. NULL: the feature keeps no state in arenas. */
@@ -96,12 +96,11 @@ struct bfc_feature {
      * another allocation sets it again. */
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
-    /*
-     * After each allocation, whether a pool or the driver served it, and after each that failed
+    /* After each allocation, whether a pool or the driver served it, and after each that failed
      * with out of memory. `allocated`, `allocation_failed`, `freeing` and `freed` are not called
      * for every block: they are called while the process is not usual (interpose/config/process.h),
-     * as when it records, and otherwise only for blocks that the fast path leaves to slower code.
-     */
+     * as when it records, and otherwise only for blocks that the fast path leaves to slower
+     * code. */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
     /* The call stack of a sampled allocation was taken. `site` is the stack's place in the tables
@@ -114,7 +113,8 @@ struct bfc_feature {
      * program's call may wait for work, as cuMemFree does. */
     void (*freed)(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
-    struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE]; /* where serve is NULL there is none */
+    /* the feature's last resorts; elements without a function `serve` are unused */
+    struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE];
     /* No resort has helped, so the allocation fails with out of memory. */
     void (*out_of_memory)(const struct bfc_call *call);
     /* explain_holders and advise add to the out-of-memory message what the feature knows: a line on
@@ -173,11 +173,9 @@ void bfc_features_names(char *text, size_t size);
 
 /* ---- samples ---- */
 
-/*
- * For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread are served
+/* For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread are served
  * before sample_due is called for one. So an allocation that no feature samples costs a
- * subtraction.
- */
+ * subtraction. */
 extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC HIDDEN;
 #define BFC_NO_SAMPLE_SOON INT16_MAX
 

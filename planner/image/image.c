@@ -29,8 +29,8 @@ void plan_seal(unsigned char *bytes, struct bfc_plan_header *header) {
     memcpy(bytes, header, sizeof *header);
 }
 
-/* Returns the class of a row. BFC_PLAN_CROSSING is for rows whose lifetime extends over the end
- * of the prefix or of the period. */
+/* Returns the class of a row, as the plan's file has it. BFC_PLAN_CROSSING is for rows whose
+ * lifetime extends over the end of the prefix or of the period. */
 static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t row,
                                     uint64_t last_death, uint64_t period_birth) {
     const struct lifetime *r = &lifetimes->rows[row];

@@ -12,7 +12,7 @@
 #define LOOP_MOST_ROWS ((uint32_t)1 << 19)
 
 struct loop_limits {
-    double seconds;          /* approximate; one plan is made whatever the time */
+    double seconds;          /* how long planning may take, about; one plan is made in any case */
     uint64_t least_bytes;    /* a loop that never has so many live bytes is not planned */
     bool same_sizes;         /* a loop whose sizes vary is not planned */
     const bool *interrupted; /* atomic; once it is set, loop_plan fails */

@@ -15,7 +15,7 @@
 
 /* stands in place of the number of a row, group or stream where there is none */
 #define ROW_NONE UINT32_MAX
-#define NOT_PINNED UINT64_MAX /* the row's offset is not given */
+#define NOT_PINNED UINT64_MAX /* in place of an offset: the row has no given one */
 #define MOST_ROWS ((uint32_t)1 << 28)
 
 struct lifetime {
@@ -25,30 +25,32 @@ struct lifetime {
     uint64_t pin;   /* the row's given offset in bytes, or NOT_PINNED */
     uint32_t line; /* line of the file that gave the row, counted from 1; 0: the row was made from a
                       trace */
-    uint32_t alias;     /* the row whose memory this row shares, or ROW_NONE */
-    uint32_t group;     /* number of the group, or ROW_NONE */
-    uint32_t space;     /* number of the space; 0 if the file has no column for spaces */
-    uint32_t stream;    /* number of the stream; ROW_NONE: in order with all streams */
-    uint32_t thread;    /* the program's thread that allocated it; 0: unknown */
-    uint64_t unplanned; /* bytes asked for if the row cannot be planned (size is 0 then), else 0 */
-    uint64_t wraps_until; /* tick at which the row dies if it crosses the period's end, else 0 */
+    uint32_t alias;  /* the row whose memory this row shares, or ROW_NONE */
+    uint32_t group;  /* number of the group, or ROW_NONE */
+    uint32_t space;  /* number of the space; 0 if the file has no column for spaces */
+    uint32_t stream; /* number of the stream; ROW_NONE: in order with all streams */
+    uint32_t thread; /* the program's thread that allocated it; 0: unknown */
+    /* the bytes requested, for a row that cannot be planned (its size is 0); else 0 */
+    uint64_t unplanned;
+    /* the tick at which the row dies, for a row that crosses the period's end; else 0 */
+    uint64_t wraps_until;
 };
 
 struct lifetimes {
-    const char *path; /* the caller's string, for messages */
+    const char *path; /* the name of the file or stream, for messages; the caller's */
     struct file_text text;
-    struct names ids;    /* names of the rows, by their indexes in `rows` */
+    struct names ids;    /* names of the rows, by their places in `rows` */
     struct names spaces; /* names of the spaces, by number; empty if there are none */
     struct lifetime *rows;
     uint32_t count;
     uint32_t *devices;     /* by space: the ordinal of the device in the trace; NULL: unknown */
     uint64_t program_hash; /* from a trace: hash of the executable and its arguments; 0: unknown */
-    uint64_t hash;         /* hash of all members of rows on which a plan depends */
+    uint64_t hash;         /* hash of everything in the rows that a plan depends on */
     bool has_alias, has_group, has_pin, has_stream, from_trace;
-    bool jitter; /* from a trace: a row of the period has the largest of several sizes */
+    bool jitter; /* from a trace: whether some row of the period has the largest of several sizes */
     /* From a trace: how many rows precede the period, and how many one period has (0: none). */
     uint32_t prefix, period;
-    uint64_t period_birth, period_ticks; /* ticks: when the period begins, and how long it is */
+    uint64_t period_birth, period_ticks; /* when the period begins, and how long it is, in ticks */
     /* From a trace: rows from this one on are second halves of lifetimes that cross the period's
      * end. */
     uint32_t visible;

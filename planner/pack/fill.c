@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/sort.h"
 
-/* The offsets from `from` to before `to`, at which the item cannot start. */
+/* A range of offsets, [from, to), at which the item cannot start. */
 struct barred {
     uint64_t from;
     uint64_t to;
@@ -104,7 +104,8 @@ static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     return lo;
 }
 
-/* Whether the time from the end of `first` to the beginning of `second` is longer than the gap. */
+/* Whether the time from the end of `first` to the beginning of `second` exceeds the gap that
+ * streams need between them. */
 static bool are_ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
     return second->birth > first->death && second->birth - first->death > gap;
 }
@@ -160,8 +161,7 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
         }
         const uint32_t at = node - fill->leaves;
         if (at >= end)
-            break; /* leaves are in order of birth, so all further pieces are born too late to
-                      overlap */
+            break; /* the further leaves are of pieces that are born too late to overlap */
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&
             !bar_offsets(fill, piece, &arena->pieces[other], offsets[fill->item[other]]))
@@ -176,8 +176,8 @@ static int by_from(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Returns the lowest offset that is not barred, or with `tightest` the start of the smallest
- * hole between barred offsets. */
+/* Returns the lowest offset that is not barred, or with `tightest` the start of the smallest hole
+ * between the barred ranges. */
 static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);

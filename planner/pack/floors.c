@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unplaced box of the section whose floors are being raised. */
+/* An unplaced box of the section whose boxes' floors are being raised. */
 struct job {
     int32_t top; /* the lowest top that the box can have: its floor plus its size */
     int32_t size;
@@ -85,9 +85,9 @@ static bool may_rise(const struct floors *s, uint32_t section) {
     return highest + sum > s->capacity;
 }
 
-/* Returns the lowest offset that a job can have. If the jobs with the highest tops do not all
- * fit above this job, it lies above one of them, so its offset is not below the least of their
- * tops. */
+/* Returns the lowest offset that a box of the section can have. If the boxes with the highest tops
+ * do not all fit above this box, it lies above one of them, so its offset is not below the least of
+ * their tops. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;

@@ -8,7 +8,7 @@
 
 #include "planner/problem/packing_arena.h"
 
-#define FLOORS_PLACED (-1) /* the floor of a box that is placed */
+#define FLOORS_PLACED (-1) /* stands for the floor of a box that is placed */
 
 struct job;
 
@@ -19,17 +19,18 @@ struct floors {
     uint32_t *blame;
     uint32_t *list;    /* the boxes of each section, one section after another */
     uint32_t *list_at; /* by section, and the end: where its boxes begin in `list` */
-    bool *changed;     /* by section: floors have risen since floors_raise examined it */
-    struct job *jobs;  /* unplaced boxes of the section that is examined, by falling top */
-    int32_t capacity;  /* the capacity in units */
+    /* by section: whether floors have risen since floors_raise examined the section */
+    bool *changed;
+    struct job *jobs; /* unplaced boxes of the section that is examined, by falling top */
+    int32_t capacity; /* the capacity in units */
 };
 
 /* False: no host memory; floors_free must be called all the same. */
 bool floors_make(struct floors *floors, const struct box *boxes, uint32_t n, uint32_t sections);
 void floors_free(struct floors *floors);
 
-/* Must be called once, before the functions below. The boxes are those of floors_make, but may be
- * in another order. */
+/* To be called once, before floors_raise and the functions that serve it. The boxes are those of
+ * floors_make, but may be in another order. */
 void floors_begin(struct floors *floors, const struct box *boxes, uint32_t n, int32_t capacity,
                   uint32_t *blame);
 

@@ -10,9 +10,9 @@
 
 struct part_state {
     const struct part *part;
-    /* lowest peak of a packing of the part; UINT64_MAX: there is no packing yet (lock) */
+    /* the lowest peak of any packing of the part that was found; UINT64_MAX: none was (lock) */
     uint64_t best;
-    uint64_t proved;       /* no packing of the part has a lower peak (lock) */
+    uint64_t proved; /* whether it is known that no packing of the part has a lower peak (lock) */
     uint64_t node_limit;   /* the most nodes that each search of the round may visit (lock) */
     uint32_t next_search;  /* number of the next deep search (lock) */
     uint32_t improvements; /* how many improvements were tried (lock) */
@@ -30,9 +30,9 @@ struct arena_state {
     uint64_t *filled;          /* by item: the best offsets by hole filling (lock) */
     uint64_t filled_peak; /* lowest peak by hole filling; UINT64_MAX: it has not placed all items
                              yet (lock) */
-    uint64_t peak;        /* the lower one of the peaks by parts and by hole filling (lock) */
+    uint64_t peak;        /* the lower of the two peaks, by parts and by hole filling (lock) */
     uint32_t fills;       /* how many times hole filling was tried (lock) */
-    bool stale;           /* `peak` must be computed again, as better offsets were found (lock) */
+    bool stale; /* whether better offsets were found, so that `peak` must be computed anew (lock) */
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);

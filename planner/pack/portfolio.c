@@ -66,7 +66,8 @@ static void advance_round(struct portfolio *portfolio) {
     portfolio->order++;
 }
 
-/* The first round goes order by order, so that a plan of all parts exists early. */
+/* Makes the jobs of the first round, one order after another for all parts, so that a plan of all
+ * parts exists early. */
 static struct job next_greedy(struct portfolio *portfolio) {
     while (portfolio->order < FIXED_ORDERS) {
         struct arena_state *arena = &portfolio->arenas[portfolio->arena];

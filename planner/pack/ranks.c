@@ -12,16 +12,17 @@
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {0, 1, 1, 0},       /* largest area in sections first */
-    {0, LESS, 0, 1},    /* largest crowd first, then largest width */
-    {1, 0, 1, 0},       /* largest area in ticks first */
-    {LESS, 0, 0, 1},    /* largest crowd first, then largest span */
-    {0, 1, LESS, 0},    /* largest width first, then largest size */
-    {LESS, 0, LESS, 1}, /* largest crowd first, then largest area in ticks */
-    {1, 0, LESS, 0},    /* largest span first, then largest size */
-    {0, LESS, 1, 0},    /* largest size first, then largest width */
-    {1, 0, -LESS, 0},   /* largest span first, then smallest size */
-    {0, 1, 0.5, 1},     /* the sum of width, crowd and half the size, largest first */
+    {0, 1, 1, 0},    /* prefers the largest area (width times size) */
+    {0, LESS, 0, 1}, /* prefers the largest crowd, among equals the largest width */
+    {1, 0, 1, 0},    /* prefers the largest area (span times size) */
+    {LESS, 0, 0, 1}, /* prefers the largest crowd, among equals the largest span */
+    {0, 1, LESS, 0}, /* prefers the largest width, among equals the largest size */
+    /* prefers the largest crowd, among equals the largest area (span times size) */
+    {LESS, 0, LESS, 1},
+    {1, 0, LESS, 0},  /* prefers the largest span, among equals the largest size */
+    {0, LESS, 1, 0},  /* prefers the largest size, among equals the largest width */
+    {1, 0, -LESS, 0}, /* prefers the largest span, among equals the smallest size */
+    {0, 1, 0.5, 1},   /* prefers the largest sum of width, crowd and half the size */
 };
 
 /* A segment tree whose leaves are the live bytes of each section, and whose nodes are maxima. */
@@ -39,7 +40,7 @@ static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t
     uint64_t *live = tree->most + sections;
     for (uint32_t i = 0; i < n; i++) {
         live[boxes[i].birth] += boxes[i].size;
-        /* the difference may wrap below 0, and the running sum wraps back */
+        /* a difference below 0 wraps around, and the sum wraps back */
         live[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 1; s < sections; s++)

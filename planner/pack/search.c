@@ -26,7 +26,7 @@ struct entry {
 struct group {
     size_t at; /* index of its first entry in the pool */
     uint32_t count;
-    uint32_t lo, hi; /* the boxes lie in the sections [lo, hi) */
+    uint32_t lo, hi; /* all its boxes lie in the sections [lo, hi) */
     uint64_t hash;   /* hash of its boxes and their floors */
 };
 
@@ -38,9 +38,9 @@ struct group {
 struct frame {
     struct group group;
     uint64_t entered; /* the hash that the group had at first */
-    uint32_t placed;  /* search.placed_count when the frame was entered */
-    uint32_t groups;  /* search.groups_count when the frame was entered */
-    size_t pool_used; /* search.pool_used when the frame was entered */
+    uint32_t placed;  /* the value of search.placed_count when the frame was entered */
+    uint32_t groups;  /* the value of search.groups_count when the frame was entered */
+    size_t pool_used; /* the value of search.pool_used when the frame was entered */
     uint32_t child;   /* the group that is being packed below the candidate */
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
@@ -595,7 +595,7 @@ static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool
     bool solved = false; /* the result of the frame that was just left */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
-        /* a late stop does no harm */
+        /* this thread may read an old value, but a search that stops a little late does no harm */
         if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop)))
             return SEARCH_STOPPED;
         if (!solved && !next_candidate(s, f, &nodes)) {

@@ -9,20 +9,22 @@
 #define BOXES_PER_LOOK 4096 /* the stop flag is read once in so many boxes */
 
 struct node {
-    uint32_t death; /* least death of the unplaced boxes below the node */
-    uint32_t rank;  /* best rank of these boxes */
+    uint32_t death; /* the least death of the unplaced boxes below the node of the tree */
+    uint32_t rank;  /* the best rank of the unplaced boxes below the node */
 };
 
 struct level {
     uint64_t height;
     uint32_t left;
-    uint32_t stamp; /* the segment's stamp at the push; the entry is stale if that has changed */
+    /* the stamp that the segment had when it was pushed; if it has another one now, the entry no
+     * longer counts */
+    uint32_t stamp;
 };
 
-/* A segment is known by its leftmost section. */
+/* A level segment of the skyline, which is identified by its leftmost section. */
 struct segment {
     uint64_t height;
-    uint32_t right; /* the first section after this one's last */
+    uint32_t right; /* the section after the segment's last one */
     uint32_t stamp;
 };
 
@@ -30,7 +32,8 @@ struct valley {
     struct node *tree; /* the leaves stand at the indexes from `leaves` on */
     uint32_t leaves;
     uint32_t *first_at; /* by section: the first box that is born in it or later */
-    uint32_t *left_of;  /* by the section just past a segment: the segment's leftmost section */
+    /* by section: if a segment ends just before the section, that segment's leftmost section */
+    uint32_t *left_of;
     struct segment *segments;
     struct level *heap;
     size_t heap_used;
@@ -44,7 +47,8 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections) {
     uint32_t leaves = 1;
     while (leaves < boxes)
         leaves *= 2;
-    /* Placing a box pushes three segments at most, and raising each of these pushes one more. */
+    /* How many entries the heap needs: placing a box pushes three segments at most, and raising
+     * each of these pushes one more. */
     const size_t pushes = 6 * (size_t)boxes + 4;
     valley->tree = malloc((size_t)leaves * 2 * sizeof *valley->tree);
     valley->first_at = malloc(((size_t)sections + 1) * sizeof *valley->first_at);
@@ -240,7 +244,7 @@ static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
     watch_add(BOXES_PER_LOOK);
-    return !stop || !bfc_load_relaxed(stop) /* a late stop does no harm */;
+    return !stop || !bfc_load_relaxed(stop) /* an old value only delays the stop */;
 }
 
 static struct valley_result fill_up(struct valley *v, const struct box *boxes, uint32_t *left_over,

@@ -82,7 +82,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     }
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
-    if (stop && bfc_load_relaxed(stop) /* a late stop does no harm */)
+    if (stop && bfc_load_relaxed(stop) /* an old value only delays the stop */)
         return result; /* the search was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
@@ -112,7 +112,7 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
         draw_worths(worker, arena->traits + part->part->from, n, random);
         const double spread = ranks_spread(worker->worth, n);
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
-            if (bfc_load_relaxed(worker->stop) /* a late stop does no harm */)
+            if (bfc_load_relaxed(worker->stop) /* an old value only delays the stop */)
                 return;
             const struct valley_result result = pack_part(worker, arena, part);
             work += n;
@@ -267,7 +267,7 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
         plan.focus = choose_focus(worker, i, random);
         plan.effort = i % SEARCH_EFFORTS;
         over = search_part(worker, arena, part, &plan) || worker->no_memory ||
-               bfc_load_relaxed(worker->stop) /* a late stop does no harm */;
+               bfc_load_relaxed(worker->stop) /* an old value only delays the stop */;
         if (!worker->no_memory)
             note_reach(worker, plan.focus);
     }

@@ -6,13 +6,14 @@
 #define BAND (2 * REACH + 1) /* number of shifts */
 #define ROWS 64              /* tokens that are aligned at once */
 #define KEPT 48              /* of the ROWS aligned tokens, how many keep their places */
-#define LEAST_SHARE 3        /* at least 1 / LEAST_SHARE of a stretch's tokens must match */
+#define LEAST_SHARE 3        /* of a stretch's tokens at least 1 / LEAST_SHARE must match */
 /* score of a cell of the alignment's table that no alignment can reach */
 #define IMPOSSIBLE (-(1 << 20))
 #define SAME 2
 #define OTHER (-1)
 
-enum move { BOTH, STRING, LOOP }; /* which of string and loop advances by one token */
+/* which of the two sequences, string and loop, advances by one token */
+enum move { BOTH, STRING, LOOP };
 
 /* A stretch of the string's tokens that is aligned with the loop's tokens from `place` on. */
 struct stretch {

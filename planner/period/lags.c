@@ -4,9 +4,11 @@
 
 #include "base/mix.h"
 
-#define GRAM 4   /* tokens of a stretch: so few that some stay whole if a fifth of all changes */
+/* the number of tokens of a stretch; so small that some stretches have no change even if a fifth of
+ * all tokens changes */
+#define GRAM 4
 #define HOPS 8   /* how many later equal stretches a stretch votes for */
-#define FIRST 48 /* stretches at the beginning, by which a distance is made exact */
+#define FIRST 48 /* so many stretches at the beginning serve to make a distance exact */
 #define NOWHERE UINT32_MAX
 
 struct voting {

@@ -227,7 +227,8 @@ static bool frees_all(const struct events *events, struct run run) {
     return is_balanced(events, ends, LEAST_REPETITIONS + 1);
 }
 
-/* Without sizes much repeats by chance, so such a run counts only if it is half of the stream. */
+/* Finds the period without regard to sizes. Much repeats by chance then, so a run counts only if it
+ * is half of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
@@ -263,8 +264,8 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* Returns the index of the event of that allocation of the first repetition before which the
- * fewest bytes live. */
+/* Returns the index of the event of an allocation of the first repetition: of that one before which
+ * the fewest bytes live. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;

@@ -8,21 +8,24 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4 /* repetitions that are needed if nine tenths of the allocations match */
-#define CLEAR_PASSES 8 /* repetitions that are needed if fewer of the allocations match */
-#define MOST_PASSES 12 /* repetitions that are compared, at most */
-#define SHORT 512      /* allocations; loops up to this length take little time to compare */
-#define TRIED_LONG 4   /* lengths with the most votes that are compared if one is above SHORT */
-#define SHORT_PASSES 3 /* repetitions of the longest length that are compared to choose one */
-#define LONG_PASSES 2  /* repetitions that are compared if a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* allocations of all repetitions that match the loop, at least */
-#define ALIKE 7              /* tenths of the allocations that match the loop, at least */
-#define LENGTHS 10 /* the mean repetition may be longer or shorter than the loop by 1 / LENGTHS */
-#define LIKE 0.3   /* the least likeness of two repetitions; 0.64 with 20 % changed */
-/* a shorter period is preferred if its likeness is at least this part of the best likeness */
+#define LEAST_PASSES 4 /* so many repetitions are needed if nine tenths of them match */
+#define CLEAR_PASSES 8 /* so many are needed if fewer of the allocations match */
+#define MOST_PASSES 12 /* so many repetitions are compared at most */
+#define SHORT 512      /* loops of at most so many allocations take little time to compare */
+/* if a length is above SHORT, so many lengths, those with the most votes, are compared */
+#define TRIED_LONG 4
+/* to choose a length, so many repetitions of the longest length are compared */
+#define SHORT_PASSES 3
+#define LONG_PASSES 2        /* so many are compared if a length is above SHORT */
+#define LEAST_ALLOCATIONS 64 /* so many allocations of all repetitions must match the loop */
+#define ALIKE 7              /* so many tenths of the allocations must match the loop */
+#define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
+/* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */
+#define LIKE 0.3
+/* a shorter period is preferred if it is alike to at least this part of the best one */
 #define NEARLY 0.9
 #define ROUNDS 8 /* the loop is corrected at most so many times */
-#define COPIES 4 /* repetitions that are written: three are a period, and one may lack frees */
+#define COPIES 4 /* so many repetitions are written: three are a period, and one may lack frees */
 
 struct search {
     const struct events *events;

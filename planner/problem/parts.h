@@ -21,8 +21,8 @@ struct part {
 struct parts {
     struct part *list;
     uint32_t count;
-    uint32_t most_boxes;    /* boxes of the part that has most */
-    uint32_t most_sections; /* sections of the part that has most */
+    uint32_t most_boxes;    /* how many boxes the largest part has */
+    uint32_t most_sections; /* how many sections the part with the most sections has */
     struct box *boxes;      /* boxes of all parts, one part after another */
     uint32_t *item;         /* by box: its item */
     uint32_t boxes_count;

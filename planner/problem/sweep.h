@@ -16,11 +16,13 @@ struct interval {
 };
 
 struct sweep {
-    uint32_t *birth; /* by interval: its sections, half-open; NULL: not wanted */
+    /* for each interval: the first section that it is in, and the one after its last; NULL: not
+     * wanted */
+    uint32_t *birth;
     uint32_t *death;
     uint32_t sections;
     uint64_t most;    /* the most live bytes; UINT64_MAX if they are more */
-    uint32_t most_at; /* the interval whose birth first reached `most` */
+    uint32_t most_at; /* the interval at whose birth the live bytes first reached `most` */
 };
 
 /* False: no host memory. */

@@ -5,8 +5,9 @@
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
-/* Makes the range, or the part of it that lies in the block of `start`, a block of its own, which
- * is in no list. The rest of the block stays in the lists of its state. */
+/* Makes the range a block of its own, which is in no list; if the range ends beyond the block that
+ * holds `start`, only its part in that block. The rest of that block stays in the lists of its
+ * state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
     uint64_t before = start - block_start(&pool->blocks[b]);

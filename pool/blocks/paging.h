@@ -23,15 +23,17 @@ struct paging {
     struct page_table table;
     struct page_array on_hand; /* pages being moved, made or given back, by the growth_lock's holder
                                 */
-    uint64_t addresses;        /* bytes of reserved addresses */
-    uint64_t moving;           /* bytes of pages that victims_take took; not in `reserved` */
-    uint32_t lost;             /* number of pages that are mapped but unusable */
-    uint32_t looks;            /* number of calls of bfc_pool_trim_idle */
-    uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
-    uint64_t moved_to_grow;                        /* bytes that moved to serve a request */
-    uint64_t page_bound; /* page_rule auto: bytes of the largest page to make now */
-    uint64_t step_most;  /* bytes of the largest step of growth, lowered when the device refuses one
-                          */
+    uint64_t addresses;        /* bytes of addresses that are reserved */
+    /* bytes of the pages that victims_take has taken out; not part of `reserved` */
+    uint64_t moving;
+    uint32_t lost;  /* how many pages are mapped but unusable */
+    uint32_t looks; /* how often bfc_pool_trim_idle was called */
+    /* the counters of the same names in struct bfc_page_stats */
+    uint64_t created, moved, released, made_calls;
+    uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
+    uint64_t page_bound;    /* page_rule auto: bytes of the largest page to make now */
+    uint64_t step_most; /* bytes of the largest step of growth, lowered when the device refuses one
+                         */
 };
 
 /* Returns how many bytes may be added to `reserved` before the limit. */
@@ -41,7 +43,8 @@ static inline uint64_t room_below_limit(const struct bfc_pool *pool) {
     return ROUND_DOWN(bfc_subtract_saturating(pool->config.limit, taken));
 }
 
-/* Is a lost page mapped in this range? The addresses of such a page cannot get another one. */
+/* Whether a lost page is mapped in this range. The addresses of such a page cannot get another
+ * page. */
 static inline bool has_lost(const struct bfc_pool *pool, bfc_addr start, bfc_addr end) {
     const struct page_table *table = &pool->paging->table;
     uint32_t i = pool->paging->lost ? page_table_find(table, start) : table->pages.count;
@@ -56,7 +59,7 @@ static inline bool pages_may_be_remade(const struct bfc_pool *pool) {
     return !calls->may_remake || calls->may_remake(pool->upstream.context);
 }
 
-/* Rounds up to whole granules of pages. */
+/* Rounds bytes up to whole granules of pages. */
 static inline uint64_t round_to_pages(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t granule = pool->paging->calls.granule;
     return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);

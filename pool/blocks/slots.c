@@ -36,15 +36,16 @@ static void move_links(struct bfc_pool *pool, block_index to) {
         pool->regions[blocks[to].previous].head = to;
     else
         blocks[blocks[to].previous].next = to;
-    blocks[blocks[to].next].previous = to; /* a write to record 0 is harmless */
+    /* at the end of a list `next` is record 0, which may be written to */
+    blocks[blocks[to].next].previous = to;
 }
 
 static bool has_node(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
 
-/* A hash of its record's index decides whether a block is a node, so moving the record may add or
- * remove the node. */
+/* Moves the node that the address index has for a block whose record is moved. Whether a block has
+ * a node depends on a hash of its record's index, so the move may add or remove the node. */
 static void move_node(struct bfc_pool *pool, block_index from, block_index to,
                       region_index region) {
     address_index_remove(&pool->index, &pool->blocks[from]);

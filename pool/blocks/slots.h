@@ -11,7 +11,9 @@
 
 #include "pool/blocks/state.h"
 
-#define SLOTS_KEPT 4096 /* records whose memory is always kept; more goes back in such pieces */
+/* the memory of so many records is always kept; beyond that, memory goes back in pieces of this
+ * size */
+#define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);
 void slots_move_together(struct bfc_pool *pool);
@@ -19,7 +21,7 @@ void slots_move_together(struct bfc_pool *pool);
 static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    blocks[next].previous = previous; /* a write to record 0 is harmless */
+    blocks[next].previous = previous; /* `next` may be record 0, which may be written to */
     *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }
 

@@ -27,13 +27,13 @@
  * policy sets. After each step the allocation searches for a block again. */
 enum rung {
     RUNG_END,
-    RUNG_WAIT_ENOUGH,   /* wait for the oldest fences that suffice */
-    RUNG_RELEASE_EACH,  /* give idle regions back one by one, growing after each */
-    RUNG_RELEASE_LARGE, /* policy pytorch: give back one idle region that is large enough, or
-                           several large ones */
-    RUNG_WAIT_ALL,      /* wait for all fences */
-    RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
-    RUNG_RELEASE_ALL,   /* give all idle regions back, even if that cannot help, then grow */
+    RUNG_WAIT_ENOUGH,  /* waits for the oldest fences that suffice */
+    RUNG_RELEASE_EACH, /* gives idle regions back one by one, and grows after each */
+    /* policy pytorch: gives back one idle region that is large enough, or several large ones */
+    RUNG_RELEASE_LARGE,
+    RUNG_WAIT_ALL,     /* waits for all fences */
+    RUNG_RELEASE_IDLE, /* gives all idle regions back, if that can help, then grows */
+    RUNG_RELEASE_ALL,  /* gives all idle regions back, even if that cannot help, then grows */
 };
 
 #define RUNGS_MOST 5
@@ -41,18 +41,21 @@ enum rung {
 /* policy_make computes these from the pool's configuration; later events change a few of them. */
 struct rules {
     const enum rung *rungs;
-    bool exact;          /* free blocks are sorted, and all of a region is of one zone */
-    bool picks_by_rules; /* a free block is not picked by its size alone: `exact`, small_most is not
-                            0, or a large region is wholly free (whole.h) */
-    bool rounds;         /* requests are rounded to more than whole granules and BFC_LARGE */
-    bool cuts_all;       /* every larger block is split */
-    bool returns_surplus; /* idle regions go back at frees that wait (surplus.c) */
-    bool ages;            /* regions note when they became idle */
-    uint64_t small_most;  /* blocks of at most this many bytes have regions of their own; 0: none
-                             have, or `exact` is set and the policy decides */
-    bool mixes;           /* a request may take a block of the other zone before the pool grows */
-    uint64_t watched;     /* remake_before checks this many more allocations; 0 with `exact` */
-    bool prepares;        /* `rounds` is set, or `watched` is not 0 */
+    /* whether free blocks are sorted by size and address, and each region belongs to one zone */
+    bool exact;
+    /* whether a free block may not be picked by its size alone: `exact` is set, small_most is not
+     * 0, or a large region is wholly free (whole.h) */
+    bool picks_by_rules;
+    bool rounds;   /* whether requests are rounded to more than whole granules and BFC_LARGE */
+    bool cuts_all; /* whether every block that is larger than a request is split */
+    /* whether idle regions go back at frees that wait for the device (surplus.c) */
+    bool returns_surplus;
+    bool ages;           /* whether regions note when they became idle */
+    uint64_t small_most; /* blocks of at most this many bytes have regions of their own; 0: none
+                            have, or `exact` is set and the policy decides */
+    bool mixes; /* whether a request may take a block of the other zone before the pool grows */
+    uint64_t watched;     /* remake_before checks so many more allocations; 0 with `exact` */
+    bool prepares;        /* whether `rounds` is set or `watched` is not 0 */
     uint64_t whole_above; /* regions of more than this many granules are kept whole (whole.h) */
     uint64_t plain_most;  /* granules of the largest request that the hot path serves. 0 unless
                              cuts_all is the only rule above that is set, and no region is set
@@ -64,17 +67,20 @@ struct rules {
 struct region {
     bfc_addr start;   /* the region's first address; of a vacant record: the next vacant record */
     uint64_t size;    /* bytes of the region; 0: the record is vacant */
-    uint64_t bare;    /* bytes of a paged region that have no page */
-    block_index head; /* the record before the region's first block */
-    bool shared;   /* bfc_pool_share_region was called; the region's pending blocks are in no bin */
-    bool held;     /* the region is never given back */
-    bool apart;    /* ordinary allocations do not take memory from it (bfc_pool_set_apart) */
-    bool planned;  /* the region was made by bfc_pool_add_apart */
-    bool overflow; /* taken while there was a planned region (bfc_pool_gather_overflow) */
-    bool paged;    /* a reservation of addresses, some of which have pages (pages.h) */
-    uint64_t idle_since; /* `lookups` when the region last became wholly free; with rules.ages */
-    uint64_t seen_idle;  /* idle_since at the last call of bfc_pool_trim_idle */
-    uint64_t seen_ns;    /* when bfc_pool_trim_idle first found this seen_idle */
+    uint64_t bare;    /* bytes of addresses without a page, in a region that is paged */
+    block_index head; /* the region's head: the record before its first block */
+    /* whether bfc_pool_share_region was called for it; then its pending blocks are in no bin */
+    bool shared;
+    bool held;  /* whether the region must never be given back */
+    bool apart; /* whether ordinary allocations may not take memory from it (bfc_pool_set_apart) */
+    bool planned; /* whether bfc_pool_add_apart has made it */
+    /* whether it was taken while there was a planned region (bfc_pool_gather_overflow) */
+    bool overflow;
+    bool paged; /* whether it is a reservation of addresses, some of which have pages (pages.h) */
+    /* the value of `lookups` when the region last became wholly free; with rules.ages */
+    uint64_t idle_since;
+    uint64_t seen_idle; /* the value of idle_since at the last call of bfc_pool_trim_idle */
+    uint64_t seen_ns;   /* when bfc_pool_trim_idle first found the region idle since `seen_idle` */
 };
 
 struct paging;
@@ -114,37 +120,40 @@ struct bfc_pool {
     struct block_list pending_list; /* pending blocks, in the order of their fences */
     struct block_list deferred_list, bare_list;
     uint64_t deferred_arrivals; /* how many blocks were ever deferred */
-    uint64_t awaited;           /* how many blocks are awaited */
-    uint64_t readied;           /* how many blocks ever ceased to be awaited */
+    uint64_t awaited;           /* how many blocks are awaited now */
+    uint64_t readied;           /* how many awaited blocks have become ready so far */
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
     struct bins small; /* with rules.small_most: ready blocks of regions for small blocks */
     struct bins whole; /* ready blocks that are all of a large region (whole.h) */
-    struct bins bare;  /* addresses without a page; always sorted */
+    struct bins bare;  /* blocks of addresses without a page; always sorted */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
-    uint32_t shared_regions; /* number of regions with `shared` set */
-    uint32_t apart_regions;  /* number of regions that are set apart; if there are any,
-                                rules.plain_most is 0 */
+    uint32_t shared_regions; /* how many regions have `shared` set */
+    /* how many regions are set apart; if there are any, rules.plain_most is 0 */
+    uint32_t apart_regions;
 
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
     struct rules rules;
     struct bfc_upstream upstream;
-    pthread_mutex_t growth_lock; /* its holder alone asks the upstream for regions and pages; taken
-                                    before `lock`, and never while `lock` is held */
+    /* only the thread that holds this lock asks the upstream for regions and pages; it is taken
+     * before `lock`, and never while `lock` is held */
+    pthread_mutex_t growth_lock;
     struct bfc_ask ask; /* what the allocation that holds growth_lock passes to the upstream */
-    int release_error;  /* the upstream's code for the last release */
+    int release_error;  /* the upstream's code for the last region that was given back */
     uint64_t step;    /* policies bfc and tf: the next region's size is computed from these bytes */
     bool step_raised; /* policy tf: `step` was raised for the region being asked for */
-    uint64_t releasing;       /* bytes of regions and pages that are being given back */
-    uint64_t overflow_wanted; /* bytes: the most that blocks outside planned regions took */
-    bool gather_overflow;     /* the next region has overflow_wanted bytes */
+    uint64_t releasing; /* bytes of regions and pages that are being given back */
+    /* the most bytes that blocks outside planned regions have ever taken */
+    uint64_t overflow_wanted;
+    bool gather_overflow; /* whether the next region is to have overflow_wanted bytes */
     bool preallocated;
-    bool wanted_elsewhere; /* others have asked for memory back, so large regions are kept whole
-                              whatever growing costs */
-    bool has_surplus;      /* atomic: idle regions may have to go back (surplus.c) */
+    /* whether other jobs have asked for memory; then large regions are kept whole whatever growing
+     * costs */
+    bool wanted_elsewhere;
+    bool has_surplus; /* atomic: whether idle regions may have to go back (surplus.c) */
     uint64_t surplus_releases;
     uint64_t merge_bytes; /* the next region has at least so many bytes, for idle ones that went */
     uint64_t merge_calls; /* reserve_calls when idle regions were merged last */
@@ -153,12 +162,13 @@ struct bfc_pool {
     struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
                                BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
-    char *notes_end;        /* the end of the memory of bfc_pool_take_notes */
-    uint64_t notes_left, notes_wanted; /* bytes of the notes: not yet written; all */
+    char *notes_end;        /* the end of the memory that bfc_pool_take_notes was given */
+    /* bytes of the notes that are still to be written; bytes of all notes */
+    uint64_t notes_left, notes_wanted;
     struct bfc_pool_stats own_stats;
 };
 
-/* Changes the bytes that are deferred, which a free compares with BFC_PENDING_BUDGET without the
+/* Changes the count of deferred bytes, which a free compares with BFC_PENDING_BUDGET without the
  * lock. */
 static inline void pool_count_deferred(struct bfc_pool *pool, uint64_t change) {
     bfc_store_relaxed(&pool->stats->deferred, pool->stats->deferred + change);
@@ -258,12 +268,12 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
-/* May any allocation with BFC_ALLOCATE_PENDING take this block, if it is pending? */
+/* Whether any allocation with BFC_ALLOCATE_PENDING may take this block, if it is pending. */
 static inline bool is_open_pending(const struct bfc_pool *pool, block_index b) {
     return !block_is_apart(&pool->blocks[b]) && !is_shared(pool, b);
 }
 
-/* Is this block in a bin if it is pending? */
+/* Whether this block is in a bin if it is pending. */
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
     return pool->config.reuse_pending && is_open_pending(pool, b);
 }

@@ -12,7 +12,7 @@
 
 /* Adds a node to the address index for b, which was just linked to its neighbours. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* As merge_ready, for rules that sort free blocks or note the ages of regions. */
+/* Does what merge_ready does, for rules that sort free blocks or note the ages of regions. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Frees a block that is in no bin, list or count; `fence` is as in bfc_pool_free. */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
@@ -20,7 +20,7 @@ void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
 void surgery_make_ready(struct bfc_pool *pool, block_index b);
 /* Removes a free or bare block from the bins and the list for its state. */
 void surgery_unlist(struct bfc_pool *pool, block_index b);
-/* Removes a pending block from the list of fences alone. */
+/* Removes a pending block from the list of pending blocks, but not from its bin. */
 void surgery_unfence(struct bfc_pool *pool, block_index b);
 /* Makes b, which is in no list, pending, deferred or bare, and merges it with its neighbours that
  * belong with it; returns the merged block. `key`: the fence, the number among the deferred blocks,
@@ -67,7 +67,7 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     return front;
 }
 
-/* As split_front, but the new block is the last `granules` of b. */
+/* Does what split_front does, but the new block is the last `granules` of b. */
 static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b,
                                             uint64_t granules) {
     block_index back = slot_take(pool);
@@ -79,7 +79,7 @@ static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b
     after->tagged = at->tagged + block_size(at);
     after->previous = b;
     after->next = at->next;
-    blocks[at->next].previous = back; /* a write to record 0 is harmless */
+    blocks[at->next].previous = back; /* `next` may be record 0, which may be written to */
     at->next = back;
     if (UNLIKELY(is_indexed(back)))
         surgery_add_to_index(pool, back);
@@ -94,17 +94,17 @@ static inline void vacate_record(struct bfc_pool *pool, block_index gone) {
     pool->stats->merges++;
 }
 
-/* b absorbs its next neighbour, which is in no list. */
+/* Makes b absorb its next neighbour, which is in no list. */
 static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    blocks[blocks[b].next].previous = b; /* a write to record 0 is harmless */
+    blocks[blocks[b].next].previous = b; /* `next` may be record 0, which may be written to */
     vacate_record(pool, gone);
 }
 
-/* b absorbs its previous neighbour, which is in no list. */
+/* Makes b absorb its previous neighbour, which is in no list. */
 static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].previous;
@@ -116,7 +116,7 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     move_start(pool, b, -size);
 }
 
-/* Call when ready block b is new or has grown. */
+/* To be called when ready block b is new or has grown. */
 static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
     if (UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above))
         whole_put(pool, b);
@@ -166,7 +166,7 @@ static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
         surgery_merge_by_rules(pool, b);
 }
 
-/* Do a and b, which are neighbours, have to be one block? */
+/* Whether a and b, which are neighbours, have to be one block. */
 static inline bool belongs_with(const struct bfc_pool *pool, block_index a, block_index b) {
     enum block_state state = block_state(&pool->blocks[a]);
     if (state != block_state(&pool->blocks[b]) || state == BLOCK_LIVE || state == BLOCK_AWAITED)

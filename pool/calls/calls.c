@@ -15,8 +15,8 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
     pool->awaited++;
 }
 
-/* Rounds the request by the policy, and remakes pages that are too large for it. False: pages have
- * to be remade, but the request is BFC_ALLOCATE_HIT_ONLY. */
+/* Rounds the request as the policy wants, and remakes pages that are too large for it. False: pages
+ * would have to be remade, but with BFC_ALLOCATE_HIT_ONLY they may not be. */
 static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *request) {
     if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
         request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
@@ -24,7 +24,8 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
-/* Refuses a request without asking the upstream, so there is no error of the upstream. */
+/* Refuses a request that the upstream was not asked for, so that there is no error of the upstream
+ * to report. */
 static enum bfc_status refuse_request(const struct request *request) {
     request->out->error = 0;
     return BFC_OUT_OF_MEMORY;
@@ -34,7 +35,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
     if (pool->rules.prepares && !prepare_request(pool, &request))
-        return refuse_request(&request); /* the caller will ask again */
+        /* the caller repeats the request without BFC_ALLOCATE_HIT_ONLY */
+        return refuse_request(&request);
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
         pool->stats->out_of_memory +=
@@ -47,11 +49,11 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     }
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
-    pool->lookups -= pool->rules.ages; /* the caller will ask again */
+    pool->lookups -= pool->rules.ages; /* the repeated request counts instead */
     return refuse_request(&request);
 }
 
-/* `large`, a constant, says whether the request has at least LARGE_GRANULES. */
+/* `large` is a constant for the compiler: whether the request has at least LARGE_GRANULES. */
 static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struct request request,
                                                     bool large) {
     enum bfc_status status = BFC_OK;
@@ -84,8 +86,8 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     return allocate_block(pool, request, true);
 }
 
-/* Polls the upstream if the place is pending, and tries again, since fences may be complete by now.
- */
+/* Takes the place after a poll of the upstream if the place is pending, since its fence may be
+ * complete by now. */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
                                                 const struct request *request, bfc_addr *below,
                                                 enum place_state state) {
@@ -97,7 +99,7 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
     return state == PLACE_PENDING ? BFC_OUT_OF_MEMORY : (enum bfc_status)state;
 }
 
-/* A request whose size no policy rounds. */
+/* Makes a request of exactly this many bytes, which no policy rounds. */
 static inline struct request unruled_request(uint64_t bytes, unsigned flags,
                                              struct bfc_block_info *block) {
     return (struct request){.bytes = bytes,
@@ -223,7 +225,8 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* these bits could equal the tag of a free block */
+    /* Such an address could be taken for the tag of a free block. */
+    if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);
     seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);
@@ -254,8 +257,8 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
     pool_leave(pool);
 }
 
-/* Splits live block b after `granules`. The rest counts as an allocation of which no bytes were
- * requested. */
+/* Splits live block b after `granules`. The rest becomes a live block, which counts as an
+ * allocation of which the program requested no bytes. */
 static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_fence fence) {
     block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)

@@ -9,7 +9,7 @@ struct tally {
     const char *fault;
     uint64_t bytes[BLOCK_BARE + 1];  /* by state */
     uint64_t blocks[BLOCK_BARE + 1]; /* by state */
-    uint64_t region_bare;            /* bare bytes of the current region */
+    uint64_t region_bare;            /* bytes without a page in the current region */
     uint64_t region_bytes;           /* bytes of all regions that are not paged */
     uint64_t binned_pending, ready_apart, ready_small, ready_whole, requested, regions, nodes,
         shared, apart;
@@ -94,7 +94,7 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
-    uint64_t left; /* how many blocks the walk should still meet */
+    uint64_t left; /* how many blocks are still to be visited */
 };
 
 static bool walk_treap(struct walk *w, block_index b) {

@@ -11,8 +11,9 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* How many records host addresses are reserved for, which takes no memory. Where the host refuses
- * addresses for MOST_BLOCKS, fewer do, down to FEWEST_BLOCKS. */
+/* For how many records host addresses are reserved, which takes no memory. Where the host refuses
+ * addresses for MOST_BLOCKS records, they are reserved for fewer, but at least for
+ * FEWEST_BLOCKS. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
 #define MOST_PAGES ((uint64_t)1 << 20)
@@ -93,9 +94,10 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
         return BFC_NO_HOST_MEMORY;
     made->config = *config;
     made->upstream = *upstream;
-    made->upstream.pages = NULL; /* open_paging copies what the caller's pointer leads to */
-    /* With pages, free blocks join to any size, and growth makes them larger. If large blocks
-     * were not split, one request would get all of a large block. */
+    /* open_paging makes a copy of what this pointer of the caller's leads to */
+    made->upstream.pages = NULL;
+    /* With pages, neighbouring free blocks join without limit, and growing makes them larger still.
+     * If large blocks were not split, one request could get all of such a block. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {

@@ -38,8 +38,9 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
 /* ---- ranges ---- */
 
 struct range {
-    uint32_t first, end; /* places of the pages in the table */
-    bool whole;          /* all of the range has pages that can be used */
+    /* the first page of the range, and the one after its last, as places in the table */
+    uint32_t first, end;
+    bool whole; /* whether all of the range has pages that can be used */
 };
 
 static struct range find_range(const struct page_table *table, bfc_addr start, uint64_t bytes) {

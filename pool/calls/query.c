@@ -7,7 +7,7 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-#define NEIGHBOURS_MOST 64 /* free neighbours that are counted on each side of a block */
+#define NEIGHBOURS_MOST 64 /* at most so many free neighbours on each side of a block count */
 
 static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
     const struct block *blocks = pool->blocks;
@@ -94,7 +94,7 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
         return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
                          sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
-    /* visits all blocks in the highest bin */
+    /* goes through all blocks in the highest bin */
     for (block_index b = bins_walk(bins, pool->blocks, 0, 1); b; b = pool->blocks[b].after)
         largest = larger_of(pool, largest, b);
     return largest;
@@ -146,7 +146,7 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
-    stats->sequence++; /* the copy gets an even number, as the original does in pool_leave */
+    stats->sequence++; /* the counters were copied within a change, which made `sequence` odd */
     pool_leave(pool);
 }
 
@@ -179,7 +179,8 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
         uint64_t pages = victims_ready(pool) + victims_to_come(pool);
         room->reserved += pages;
         room->on_device += pages;
-        room->largest = bfc_max(room->largest, pages); /* pages go wherever they are wanted */
+        /* pages can be mapped next to each other, so together they serve one request */
+        room->largest = bfc_max(room->largest, pages);
     }
     room->releasing = pool->releasing;
     pool_leave(pool);

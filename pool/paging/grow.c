@@ -28,7 +28,7 @@ void growth_end(struct bfc_pool *pool, const struct request *request) {
 
 /* ---- addresses ---- */
 
-/* Reserves *bytes of addresses, or fewer where the device refuses these, down to `least`. Called
+/* Reserves *bytes of addresses, or fewer, down to `least`, where the device refuses so many. Called
  * without the lock. */
 static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t least,
                                                  uint64_t *bytes, bfc_addr *start) {
@@ -64,7 +64,8 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        return BFC_UPSTREAM_FAILED; /* even a refusal is no lack of memory: addresses take none */
+        /* a refusal is never reported as a lack of memory, since addresses take none */
+        return BFC_UPSTREAM_FAILED;
     return note_addresses(pool, *start, bytes, size);
 }
 
@@ -104,8 +105,9 @@ static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *re
     return release_larger(pool, page_growth_size(pool, bytes));
 }
 
-/* Makes room for the request and sets `*at` to an address in that room; or only reserves addresses
- * or gives pages back, and leaves `*at` alone. */
+/* Reserves addresses if they are lacking, makes or moves pages for the request, and sets `*at` to
+ * the address of the room that is made. If only addresses were reserved, or pages given back, `*at`
+ * stays as it is. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
@@ -122,14 +124,15 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Takes the room that make_room made, where the exact search of the policy may not find it. */
+/* Takes the room that make_room has made at `at`, where the policy's search, which is exact, may
+ * not find it. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
-/* May the request succeed with fewer new pages? */
+/* Whether the request may succeed with fewer new pages after this failure. */
 static bool is_worth_saving(enum bfc_status status) {
     return status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED;
 }
@@ -140,7 +143,8 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     growth_begin(pool, request);
     perform_recover(pool);
     page_growth_look(pool);
-    /* Other threads may have freed memory while the lock was dropped, so look before each plan. */
+    /* Other threads may have freed memory while the lock was dropped, so each plan is made only
+     * after a look for free memory. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
         *status = make_room(pool, request, saving, &at);
@@ -195,8 +199,8 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
 
 /* ---- giving back ---- */
 
-/* Removes from on_hand the pages that have not been ready for idle_ns, and notes when it first saw
- * them. */
+/* Leaves in on_hand only the pages that have been ready for idle_ns. The first look at a ready page
+ * notes the time. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;

@@ -11,21 +11,23 @@
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
-#define MOST_LOOKS 1024 /* bare blocks that are looked at for a place */
+#define MOST_LOOKS 1024 /* how many bare blocks are looked at for a place */
 
-/* Bare addresses that would get pages. */
+/* A place for a block: bare addresses that would get pages, and the ready neighbours that the block
+ * would use too. */
 struct place {
     bfc_addr at;
-    uint64_t lacking;    /* bytes that must get pages: whole granules of pages; UINT64_MAX: this is
-                            no place */
-    uint64_t space;      /* bytes from `at` on that may get pages */
-    uint64_t rest;       /* bytes that stay free beyond the request */
-    block_index keep[2]; /* ready neighbours that the request uses too, or 0 */
+    /* bytes that must get pages, a multiple of the pages' granule; UINT64_MAX: no block fits
+     * here */
+    uint64_t lacking;
+    uint64_t space;      /* how many bytes from `at` on may get pages */
+    uint64_t rest;       /* how many bytes stay free beside the block */
+    block_index keep[2]; /* ready neighbours that the block uses too, or 0 */
 };
 
-/* Returns how many bytes a request lacks next to a ready block of `ready` bytes: at least a
- * granule, since a block that is large enough and was not taken is one that the policy does not
- * split, or that starts where the request may not. */
+/* Returns how many bytes must get pages next to a ready block of `ready` bytes for a request of
+ * `size`. It is at least a granule: a ready block that is large enough by itself was not taken
+ * because the policy does not split it, or because the request may not start where it does. */
 static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
     return bfc_max(round_to_pages(pool, bfc_subtract_saturating(size, ready)),
                    pool->paging->calls.granule);
@@ -36,15 +38,16 @@ static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
     return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
 }
 
-/* Returns the bytes at the end of `previous`, if ready, that a block of this size could use. */
+/* Returns how many bytes at the end of block `previous` a block of `granules` next to it could use;
+ * 0 if `previous` is not ready. */
 static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
                               uint64_t granules) {
     uint64_t size = ready_size(pool, previous);
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* Returns the place in a bare block that extends the ready block before it, or the one after it, or
- * joins both across all of it. */
+/* Returns the place that a bare block offers: it extends the ready block before it or the one after
+ * it, or joins the two across all of it. */
 static struct place place_in(const struct bfc_pool *pool, block_index bare, uint64_t granules,
                              bool up, bool down) {
     const struct block *at = &pool->blocks[bare];
@@ -63,14 +66,15 @@ static struct place place_in(const struct bfc_pool *pool, block_index bare, uint
                           .keep = {before ? at->previous : 0, after ? at->next : 0}};
 }
 
-/* Fewer lacking bytes are better, then a smaller rest, then the lower address. */
+/* Whether one place is better than another: fewer bytes must get pages; or as many, and a smaller
+ * rest stays; or that too, and its address is lower. */
 static bool is_better(const struct place *a, const struct place *b) {
     if (a->lacking != b->lacking)
         return a->lacking < b->lacking;
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* May pages go to this bare block? */
+/* Whether pages may be mapped in this bare block. */
 static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct block *at = &pool->blocks[bare];
     return !block_is_apart(at) && !has_lost(pool, block_start(at), block_end(at));
@@ -114,8 +118,8 @@ static struct place widest_place(const struct bfc_pool *pool, uint64_t granules)
     return b ? place_in(pool, b, granules, true, false) : (struct place){.lacking = UINT64_MAX};
 }
 
-/* Chooses the pages for this place: on_hand has those to be moved, and `plan` the sizes. False: the
- * place has too few addresses. */
+/* Chooses the pages for a place: on_hand has the pages that move there, and `plan` the sizes of the
+ * new ones. False: the place has too few addresses. */
 static bool supply_pages(struct bfc_pool *pool, const struct request *request,
                          const struct place *place, uint64_t room, struct page_plan *plan) {
     *plan =
@@ -138,7 +142,7 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
     plan->making += bfc_min(page_growth_step(pool), most);
 }
 
-/* Decides on a place and the pages for it, with at most `most` bytes of new pages where that is
+/* Decides on a place and on the pages for it, with at most `most` bytes of new pages where that is
  * possible. False: no place has enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {
@@ -148,7 +152,8 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
-    /* The best place keeps the pages of its ready neighbours; elsewhere these could move, too. */
+    /* At the place that lacks least, the pages of the ready neighbours stay; at another place those
+     * pages could move too, so fewer new ones may be needed. */
     *place = widest_place(pool, request->granules);
     enough = supply_pages(pool, request, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
@@ -181,7 +186,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     return take_victims(pool);
 }
 
-/* Keeps the pages that fit into `most` bytes, in their order; returns their sum in bytes. */
+/* Keeps in on_hand, in their order, the pages that together have at most `most` bytes; returns
+ * their sum. */
 static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     uint64_t bytes = 0;
     uint32_t kept = 0;

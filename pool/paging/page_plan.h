@@ -1,6 +1,6 @@
 /*
- * Plans: which pages a block that fits nowhere gets, and at which addresses. Called under the lock,
- * with growth_lock. Sizes in bytes.
+ * Plans: which pages a block gets for which there is no room, and at which addresses. Called under
+ * the lock, with growth_lock. Sizes in bytes.
  */
 #ifndef BFC_POOL_PLAN_H
 #define BFC_POOL_PLAN_H
@@ -9,12 +9,14 @@
 
 struct page_plan {
     bfc_addr at;     /* where pages are mapped: first those of on_hand, then new ones */
-    uint64_t moving; /* bytes of the pages of on_hand, which victims_take has taken */
+    uint64_t moving; /* bytes of the pages that move, which are in on_hand */
     uint64_t making; /* bytes of the new pages */
     uint64_t own;    /* the size of the first new page; 0: as the others */
     uint64_t page;   /* the size of each new page; the last one may be smaller */
     uint64_t
-        missing; /* with BFC_OUT_OF_MEMORY, if not 0: this many bare bytes in a row are needed */
+        /* set with BFC_OUT_OF_MEMORY, unless it is 0: the request needs so many bare bytes in a
+         * row */
+        missing;
 };
 
 /* Plans room for a request. `saving`: with as few new pages as possible, whatever the slack allows.
@@ -23,12 +25,12 @@ struct page_plan {
 enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                           struct page_plan *plan);
 
-/* As plan_make, for all of these bare addresses, whole granules of pages: ready pages of other
- * blocks, and new ones for the rest. */
+/* Plans pages for a whole range of bare addresses, a multiple of the granule: ready pages of other
+ * blocks, and new ones for the rest. Results as those of plan_make. */
 enum bfc_status plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                          struct page_plan *plan);
 
-/* As plan_for, with new pages of size `page` alone. */
+/* Plans as plan_for does, but with new pages alone, each of `page` bytes. */
 enum bfc_status plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
                          struct page_plan *plan);
 
@@ -46,8 +48,8 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
  * be unmapped stay in use. Returns how many bytes went. */
 uint64_t perform_release(struct bfc_pool *pool);
 
-/* Tries again to unmap the lost pages and give them back; drops the lock meanwhile. Returns how
- * many bytes went. */
+/* Tries again to unmap pages whose unmapping has failed (lost pages), and to give them back; drops
+ * the lock meanwhile. Returns how many bytes have gone. */
 uint64_t perform_recover(struct bfc_pool *pool);
 
 /* Gives every page and every reservation back, without a lock, at the end of the pool. */

@@ -13,17 +13,18 @@
 #include "pool/paging/victims.h"
 #include "pool/policy/growth.h"
 
-/* What became of the pages of on_hand, which first has the pages to be moved, then the new ones. */
+/* How far a plan was carried out. In on_hand the pages to be moved come first, then the new
+ * ones. */
 struct outcome {
     uint32_t planned;  /* how many pages are to be moved or given back */
     uint32_t unmapped; /* how many pages, from the first on, were unmapped */
-    uint32_t lost;     /* how many pages, from the first on, are mapped but unusable */
+    uint32_t lost;     /* of the pages from the first on, how many are mapped but cannot be used */
     bool done;         /* all pages are mapped and may be used */
-    uint64_t creates;  /* calls that asked for a new page */
+    uint64_t creates;  /* how many calls have asked the device for a new page */
     uint64_t made;     /* bytes of the pages that were made, also if they have gone back */
 };
 
-/* ---- the calls; without the lock ---- */
+/* ---- the device's calls; made without the lock ---- */
 
 static void release_page(struct bfc_pool *pool, const struct page *page) {
     struct paging *paging = pool->paging;
@@ -50,8 +51,8 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
     return result;
 }
 
-/* Gives the pages from `first` on back, except those that are still mapped, from `unmapped` to
- * `planned`. */
+/* Gives back the pages of on_hand from `first` on, except for those between `unmapped` and
+ * `planned`, which are still mapped. */
 static void release_from(struct bfc_pool *pool, uint32_t first, const struct outcome *o) {
     const struct page_array *on_hand = &pool->paging->on_hand;
     uint64_t bytes = 0;
@@ -82,7 +83,8 @@ static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct 
     return result;
 }
 
-/* Unmaps run by run, until the device refuses; returns how many pages were unmapped. */
+/* Unmaps the pages, a run of neighbours at a time, until the device refuses; returns how many pages
+ * were unmapped. */
 static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     const struct page *all = pool->paging->on_hand.all;
     uint32_t i = 0;
@@ -111,7 +113,8 @@ static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     return i;
 }
 
-/* After a refused call: unmaps the new addresses, and gives back all pages that are not mapped. */
+/* After a call that the device refused: unmaps what was mapped at the new addresses, and gives back
+ * all pages that are not mapped. */
 static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
     const struct page *all = pool->paging->on_hand.all;
     if (mapped && !unmap_range(pool, at, page_end(&all[mapped - 1]) - at))
@@ -143,16 +146,16 @@ static uint64_t bytes_of(const struct page *pages, uint32_t first, uint32_t end)
     return bytes;
 }
 
-/* Marks a page as lost: it is mapped and cannot be used, so its addresses are bare until it can be
- * unmapped. */
+/* Marks a page as lost: it is mapped, but cannot be used. Its addresses count as bare until the
+ * page can be unmapped. */
 static void lose_page(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
     pool->paging->lost++;
     page_table_add(&pool->paging->table, page, 1);
 }
 
-/* Adds mapped pages of on_hand to the table, and makes their addresses ready. Without host memory
- * for that the pages are lost. */
+/* Adds the pages of on_hand that are mapped to the table, and makes their addresses ready. If the
+ * host has no memory for that, the pages are lost. */
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
     struct page *all = paging->on_hand.all;
@@ -168,8 +171,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* Notes that the unmapped pages were given back, and puts the pages that are still mapped back in
- * use. */
+/* Notes that the pages that were unmapped have gone back, and puts those that are still mapped into
+ * use again. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
@@ -216,7 +219,8 @@ uint64_t perform_release(struct bfc_pool *pool) {
     struct outcome o = {.planned = paging->on_hand.count};
     if (!o.planned || !victims_take(pool))
         return 0;
-    /* Other threads that lack memory then wait for it (bfc_pool_await_releases). */
+    /* The bytes count as being given back, so that other threads that lack memory wait for them
+     * (bfc_pool_await_releases). */
     uint64_t planned = bytes_of(paging->on_hand.all, 0, o.planned);
     paging->moving -= planned;
     pool->releasing += planned;

@@ -6,19 +6,19 @@
 #include "pool/policy/growth.h"
 #include "pool/search/take.h"
 
-/* Adjacent pages, by their places in the table. */
+/* Neighbouring pages, as places in the page table. */
 struct span {
     uint32_t first, end;
 };
 
-/* Is the page larger than `most`, not pinned, and wholly in this ready block? */
+/* Whether the page is larger than `most`, is not pinned, and lies wholly in this ready block. */
 static bool is_too_large(const struct page *page, const struct block *ready, uint64_t most) {
     return page->bytes > most && !page->pins && page->start >= block_start(ready) &&
            page_end(page) <= block_end(ready);
 }
 
-/* Finds the first pages that are to be remade in the addresses that the request would get; false:
- * there are none. */
+/* Finds the first pages to be remade among those behind the addresses that the request would get;
+ * false: there are none. */
 static bool find_span(struct bfc_pool *pool, const struct request *request, struct span *span) {
     const struct page_table *table = &pool->paging->table;
     uint64_t most = page_growth_most(pool, request_size(request));

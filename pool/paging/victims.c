@@ -11,7 +11,8 @@ struct choice {
     bool only_counts;
 };
 
-/* Returns the bytes of pages wholly within a range that are neither pinned nor lost. */
+/* Returns how many bytes the pages have that lie wholly within the range and are neither pinned nor
+ * lost. */
 static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
     uint64_t bytes = 0;
     for (uint32_t i = page_table_find(table, start); i < table->pages.count; i++) {
@@ -24,23 +25,23 @@ static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc
     return bytes;
 }
 
-/* As pages_within, for a ready block of at least one granule of pages. Where every page is one
- * granule and none is pinned, no search is needed. */
+/* Does what pages_within does, for a ready block of at least one granule of pages. Where every page
+ * is one granule and none is pinned, no search is needed. */
 static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
     uint64_t most = table->granule - 1;
     bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
     return table->uneven || table->pinned ? pages_within(table, start, end) : end - start;
 }
 
-/* Adds pages that lie wholly in a block, from its upper end, as many as are wanted, to on_hand, in
- * address order. */
+/* Adds to on_hand pages that lie wholly in the block, from the block's upper end on, until there
+ * are as many bytes as wanted. They are added in the order of their addresses. */
 static void choose_from(struct choice *c, block_index b) {
     const struct block *at = &c->pool->blocks[b];
     struct paging *paging = c->pool->paging;
     const struct page_table *table = &paging->table;
     uint64_t granule = paging->calls.granule;
     if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
-        return; /* the smallest page does not fit */
+        return; /* the block does not hold even the smallest page */
     if (c->only_counts) {
         c->bytes += region_of(c->pool, b)->paged ? pages_within_ready(table, at) : 0;
         return;
@@ -61,7 +62,8 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Where blocks are sorted, the pages of the smallest are taken first. */
+/* Takes pages from free blocks, the largest first. Where blocks are sorted by size, the smallest
+ * come first. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -110,15 +112,15 @@ uint64_t victims_ready(const struct bfc_pool *pool) {
     return c.bytes;
 }
 
-/* ---- what will be ready ---- */
+/* ---- pages that will be ready once the blocks in them are ---- */
 
 static bool will_be_ready(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
-/* Returns the first block of the run of blocks around b that are or will be ready; 0: b is not the
- * first pending or deferred block of the run, which is counted once only. */
+/* Returns the first block of the run around b of blocks that are or will be ready. 0: another
+ * pending or deferred block of the run comes before b, with which the run is counted. */
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
@@ -131,7 +133,8 @@ static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     return b;
 }
 
-/* Returns the bytes of pages in the run from b on that do not lie in one of its ready blocks. */
+/* Returns how many bytes the pages have that lie in the run that begins at b, but in none of its
+ * ready blocks. */
 static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
     const struct page_table *table = &pool->paging->table;
     const struct block *blocks = pool->blocks;
@@ -159,7 +162,8 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* Twice the records are needed: for cutting the pages out, and later for mapping them again. */
+    /* Records are needed twice: to cut the pages out of their blocks, and later to map them
+     * again. */
     if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);

@@ -21,8 +21,8 @@
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-/* Once others have asked for memory, the pool keeps a region whole if growing instead takes at most
- * 1 / WANTED_PART of its size. */
+/* Once other jobs have asked for memory, the pool keeps a region whole if growing instead takes at
+ * most 1 / WANTED_PART of the region's size. */
 #define WANTED_PART 2
 /* A pool is idle if its live blocks use at most 1 / IDLE_PART of what is reserved. */
 #define IDLE_PART 16
@@ -32,7 +32,7 @@
 /* In any other pool, these regions may amount to 1 / BUSY_KEEP_PART of what is reserved. */
 #define BUSY_KEEP_PART 192
 /* In a pool that is not idle, a region is kept whole only if it is at least 1 / BUSY_REGION_PART of
- * what is reserved. This and the two limits above do not apply once others want memory. */
+ * what is reserved. This limit and the two above do not apply once other jobs want memory. */
 #define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
@@ -99,8 +99,8 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
-/* Returns the size of a region that is taken so that another one stays whole. Policy tf's step is
- * capped here, because it may be as large as the region that is kept. */
+/* Returns the size of a region that is taken so that another one stays whole. For policy tf it is
+ * bounded here, because the policy's step may be as large as the region that is kept. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
     bool by_tf = pool->config.policy == BFC_POLICY_TF &&
@@ -108,8 +108,8 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
 }
 
-/* Can the pool afford a region of `step` bytes to keep one of `region` bytes whole? It cannot once
- * the device has refused memory. */
+/* Whether the pool can afford a region of `step` bytes to keep one of `region` bytes whole. It
+ * cannot once the device has refused memory. */
 static bool is_affordable(const struct bfc_pool *pool, uint64_t region, uint64_t step) {
     uint64_t reserved = pool->stats->reserved;
     bool idle = pool->stats->in_use <= reserved / IDLE_PART;
@@ -163,7 +163,8 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* Doubles the step of policy bfc until it holds a block of `size`, and once more; up to its top. */
+/* Doubles the step of policy bfc until it holds a block of `size`, and then once more, but not
+ * beyond its highest value. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

@@ -21,18 +21,19 @@ static inline uint64_t growth_on_device(uint64_t bytes) {
 }
 
 enum back_off {
-    BACK_OFF_BY_HALVES, /* a step that the device refuses leaves the rest to its other users */
+    /* asks for half as much, since what the device still has should be left to its other users */
+    BACK_OFF_BY_HALVES,
     BACK_OFF_TO_SIZE,
     BACK_OFF_ABOVE_SIZE,
-    BACK_OFF_AT_ONCE, /* ask once more, for the size needed */
+    BACK_OFF_AT_ONCE, /* asks once more, for the size that is needed */
     BACK_OFF_NONE,
 };
 
 /*
- * Does the pool grow rather than cut a block of `size` from a wholly free region of `region` bytes?
- * Cutting would keep the whole region from the device's other users. The pool grows if the region
- * is several times as large as the request and the next step, and if growing costs little or others
- * have asked for memory.
+ * Whether the pool grows rather than cut a block of `size` from a wholly free region of `region`
+ * bytes, because cutting would keep the whole region from the device's other users. The pool grows
+ * if the region is several times as large as the request and the next step, and if growing costs
+ * little or others have asked for memory.
  */
 bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region);
 

@@ -43,7 +43,8 @@
 #define PAGE_PART 64
 /* A page is too large for a block if it exceeds this many times the size made for that block. */
 #define MUCH 8
-#define WATCHED 1024 /* allocations that are watched for each large page, and each later step */
+/* so many allocations are watched for each large page, and for each later step */
+#define WATCHED 1024
 #define LOST_PART 2  /* with rule auto, scattered free blocks may lose this part of the slack */
 #define ROOM_PART 16 /* with rule auto, a page takes at most this part of what the limit leaves */
 #define OWN_PAGE (12 * MIB) /* with rule auto, a block that lacks this gets a page of its own */

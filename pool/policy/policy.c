@@ -10,7 +10,7 @@
 
 #define PYTORCH_LARGE_REST (1 * MIB)
 
-/* Blocks that are not split may be larger than a request by less than this. */
+/* How many bytes larger than the request a block may be at most that is not split. */
 #define NOT_SPLIT_SLACK (20 * MIB)
 
 static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
@@ -76,8 +76,8 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
 
 /* ---- surplus ---- */
 
-/* What may be reserved beyond the most that was in use: a part of that, and so much in addition
- * that small pools are left alone. */
+/* The rule for how much may be reserved beyond the most that was in use: a fraction of that, and a
+ * fixed size in addition, so that small pools are left alone. */
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 

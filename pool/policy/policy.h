@@ -45,10 +45,10 @@ uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes);
 /* Returns the zone whose regions serve blocks of this size. */
 enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size);
 
-/* May a request of `size` take the smallest free block that is large enough? */
+/* Whether a request of `size` may take the smallest free block that is large enough. */
 bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
-/* Should a block of `block` bytes be split for a request of `size`? */
+/* Whether a block of `block` bytes should be split for a request of `size`. */
 bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
 #endif

@@ -5,7 +5,7 @@
 #include "pool/blocks/slots.h"
 #include "pool/search/take.h"
 
-/* Returns the start of the last live block before b in its region; 0: none of the PLACE_STEPS
+/* Returns the start of the nearest live block before b in its region; 0: none of the PLACE_STEPS
  * blocks before b is live. */
 static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
@@ -34,7 +34,7 @@ static enum place_state state_for(const struct bfc_pool *pool, block_index b,
 }
 
 /* Checks with state_for each block from b up to the address `end`. Returns the first result other
- * than PLACE_TAKEN; PLACE_OUTSIDE: the region ends before `end`. */
+ * than PLACE_TAKEN, or PLACE_OUTSIDE if the region ends before `end`. */
 static enum place_state state_until(const struct bfc_pool *pool, block_index b, bfc_addr end,
                                     const struct request *request) {
     for (;; b = pool->blocks[b].next) {
@@ -46,8 +46,8 @@ static enum place_state state_until(const struct bfc_pool *pool, block_index b, 
     }
 }
 
-/* Removes the first granules of free block b, at most `most`, from all bins, lists and counts, and
- * returns their block. If b is pending, raises `*fence` to its fence. */
+/* Takes the first granules of free block b, at most `most`, out of all bins, lists and counts, and
+ * returns their block. If b is pending, raises `*fence` to the fence of b. */
 static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t most,
                               bfc_fence *fence) {
     bool pending = block_state(&pool->blocks[b]) == BLOCK_PENDING;
@@ -58,8 +58,8 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
     return surgery_take_front(pool, b, granules);
 }
 
-/* Makes the request's range live. The range starts at `at`, in block b; all of it is free, and the
- * caller has prepared records for the parts that are cut off. */
+/* Makes the range of the request live, which starts at `at` in block b. All of it is free, and the
+ * caller has made sure of records for the parts that are cut off. */
 static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
                       const struct request *request) {
     bfc_fence fence = BFC_NO_FENCE;

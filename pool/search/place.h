@@ -15,14 +15,16 @@
 /* How many neighbouring blocks a search looks at to get from a known block to an address. */
 #define PLACE_STEPS 16
 
-/* All but PLACE_PENDING are what bfc_pool_allocate_at returns. */
+/* Whether a place could be taken. All values but PLACE_PENDING are what bfc_pool_allocate_at
+ * returns. */
 enum place_state {
     PLACE_TAKEN = BFC_OK,
-    PLACE_BUSY = BFC_OUT_OF_MEMORY,      /* a part is live, deferred, awaited or bare */
+    PLACE_BUSY = BFC_OUT_OF_MEMORY, /* a part of the range is live, deferred, awaited or bare */
     PLACE_OUTSIDE = BFC_UNKNOWN_POINTER, /* the range is not within one region */
     PLACE_CROOKED = BFC_INVALID_POINTER, /* a large block may not start at that address */
     PLACE_NO_HOST_MEMORY = BFC_NO_HOST_MEMORY,
-    PLACE_PENDING = 100, /* a part is pending, and the request may not take it */
+    /* a part of the range is pending, and the request may not take pending memory */
+    PLACE_PENDING = 100,
 };
 
 /* Returns the block that holds `at`; 0: no region does. Tries the second hint, then searches, and
@@ -34,8 +36,8 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 
-/* Takes the request's granules from the first address in block b where such a block may start; the
- * range may go on in free blocks after b. */
+/* Takes the request's granules from the first address in block b where a block of that size may
+ * start; the range may go on in free blocks after b. */
 bool place_take_in(struct bfc_pool *pool, block_index b, const struct request *request);
 
 /* Takes exactly the request's granules from the smallest ready block with room, of either zone. No

@@ -3,7 +3,7 @@
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
-/* Could b be part of a run if all fences up to `fence` were complete? */
+/* Whether b could be part of a run if all fences up to `fence` were complete. */
 static bool is_usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
     enum block_state state = block_state(&pool->blocks[b]);
     return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
@@ -55,14 +55,14 @@ static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, ui
     return highest;
 }
 
-/* Is b in a region from which blocks of this size are not served? */
+/* Whether b is in a region from which blocks of this size are not served. */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
 }
 
-/* May the policy cut a request of this size from the blocks that are joined for it, from `first`
- * on? */
+/* Whether the policy may cut a request of this size from the blocks of the run that begins at
+ * `first`, once they are joined. */
 static bool policy_fits_run(const struct bfc_pool *pool, block_index first, uint64_t granules) {
     uint64_t run = 0, needed = granules + block_lead(pool, first, granules);
     for (block_index b = first; run < needed; b = pool->blocks[b].next)
@@ -78,8 +78,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
-        /* The run has room without any wait, so the policy has refused its blocks, and no fence
-         * would change that. */
+        /* A run that has room already, without any wait, is one whose blocks the policy has
+         * refused, and waiting for a fence would not change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
         if (!run_at(pool, start, granules, best - 1))
@@ -111,8 +111,9 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* Until others ask for memory, a region with pending blocks counts for 1 / PENDING_WORTH of its
- * size: it cannot go back to the device yet, so the pool should grow by less to keep it whole. */
+/* As long as no other job asks for memory, a region with pending blocks counts for 1 /
+ * PENDING_WORTH of its size: it cannot go back to the device yet, so keeping it whole is worth less
+ * growth. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {

@@ -6,20 +6,20 @@
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
-/* A pending block is preferred to a ready block only if the ready block's bin is higher by more
- * than this many bins; an octave has 32 bins. */
+/* A pending block is preferred to a ready one only if it fits better by more than this many bins;
+ * there are 32 bins for each doubling of size. */
 #define PENDING_ADVANTAGE 4
 
 void take_more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
-    /* The order is relaxed, because ids need only be unique. */
+    /* no order with other accesses is needed, because ids need only be unique */
     pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
     pool->last_id = pool->next_id + batch - 1;
 }
 
-/* Cuts off the granules of b before the first address where the request's block may start; they
- * become a free block. False: the host has no memory for its record. */
+/* Cuts off the first granules of b, up to the first address where the request's block may start;
+ * they become a free block. False: the host has no memory for a record. */
 static inline bool cut_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
                             const struct request *request) {
     if (LIKELY(starts_well(&pool->blocks[b], request->granules)))
@@ -64,8 +64,8 @@ static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *
     return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
 }
 
-/* Returns b if it is 0 or has room at an address where the request's block may start; otherwise a
- * block that is large enough wherever it starts, or 0. */
+/* Returns b if it is 0 or has room from an address where the request's block may start; otherwise
+ * another block that is large enough wherever it starts, or 0. */
 static block_index with_room(const struct bfc_pool *pool, const struct bins *bins, block_index b,
                              uint64_t granules) {
     return !b || block_has_room(pool, b, granules)
@@ -102,8 +102,8 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Is whole region w smaller than ready block b? If both have the same size, the lower address wins
- * where free blocks are sorted, and the whole region wins elsewhere. */
+/* Whether region w, which is kept whole, is smaller than ready block b. If both have the same size,
+ * the lower address wins where free blocks are sorted, and the region w wins elsewhere. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
     bool first =
@@ -155,7 +155,7 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
     return true;
 }
 
-/* Does the pending block (0: none) fit clearly better than the ready block (0: none)? */
+/* Whether the pending block (0: none) fits clearly better than the ready block (0: none). */
 static inline bool fits_better(const struct block *blocks, block_index pending, block_index ready) {
     return pending && (!ready || bin_of(block_granules(&blocks[ready])) >
                                      bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
@@ -185,8 +185,8 @@ static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, bl
     return ready && take_ready(pool, ready, request);
 }
 
-/* Takes a ready block, or with BFC_ALLOCATE_PENDING a pending one. Looks at few blocks, so it may
- * miss one that has room. */
+/* Takes a ready block, or with BFC_ALLOCATE_PENDING a pending one. Looks at a few blocks only, so
+ * it may miss one that has room. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
     block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
@@ -215,8 +215,9 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) 
     return b && take_ready(pool, b, request);
 }
 
-/* As take_at_once; if that finds nothing, searches bins, whole regions and the other zone, which is
- * not O(1). Does not search where free blocks are sorted, or with BFC_ALLOCATE_HIT_ONLY. */
+/* Does what take_at_once does; if that finds nothing, searches the bins, the regions that are kept
+ * whole and the other zone, which is not O(1). Where free blocks are sorted, or with
+ * BFC_ALLOCATE_HIT_ONLY, there is no such search. */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;

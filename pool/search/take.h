@@ -13,8 +13,8 @@
 /* Takes a free block for the request, after making blocks with complete fences ready as far as
  * needed. False: no free block can serve the request. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
-/* Could the request be cut from a region that the pool keeps whole? Call this after take_any and
- * take_run have found nothing. */
+/* Whether the request could be cut from a region that the pool keeps whole. To be called after
+ * take_any and take_run have found nothing. */
 bool take_is_kept(struct bfc_pool *pool, const struct request *request);
 /* Takes the request from a region that the pool keeps whole. False: none has room. */
 bool take_kept(struct bfc_pool *pool, const struct request *request);
@@ -93,7 +93,7 @@ static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bi
     return b;
 }
 
-/* May a block of this many granules start where b does, judging by the address alone? */
+/* Whether a block of this many granules may start where b does, judging by the address alone. */
 static inline bool starts_well(const struct block *b, uint64_t granules) {
     return granules < LARGE_GRANULES || !(b->tagged & (BFC_LARGE - BFC_GRANULE));
 }

@@ -35,7 +35,7 @@ static node_index take_vacant(struct address_index *index) {
     return host_array_commit(&index->memory, bytes) ? index->high++ : 0;
 }
 
-/* Splits the tree at `tree` into the nodes before `key` and those after. */
+/* Splits a tree into one with the nodes whose keys are below `key`, and one with the others. */
 static void cut_tree(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
                      node_index *above) {
     while (tree) {
@@ -69,7 +69,8 @@ bool address_index_add(struct address_index *index, const struct block *b, block
     return true;
 }
 
-/* Joins two trees at the link `at`; every key in `below` is lower than every key in `above`. */
+/* Joins two trees and sets the link `at` to the result. Every key in `below` is lower than every
+ * key in `above`. */
 static void join_trees(struct address_index *index, node_index *at, node_index below,
                        node_index above) {
     while (below && above) {

@@ -24,7 +24,8 @@ typedef uint32_t node_index;
 typedef uint32_t region_index;
 
 struct index_node {
-    bfc_addr key; /* the block's start plus 1; for a region's head, the region's start */
+    /* the start of the node's block, plus 1; for the head of a region, the region's start */
+    bfc_addr key;
     block_index block;
     region_index region;
     node_index lower,
@@ -33,15 +34,15 @@ struct index_node {
 
 struct address_index {
     struct index_node *nodes; /* index 0 means no node */
-    uint32_t high;            /* all indices in use are below it */
+    uint32_t high;            /* all indices that were ever used are below this */
     uint32_t count;
-    bool refused; /* the host once had no memory for a node */
+    bool refused; /* whether the host once had no memory for a node */
     node_index vacant;
     node_index root;
     struct host_array memory;
 };
 
-/* Is a block with this record a node of the index? */
+/* Whether a block with this record has a node in the index. */
 static inline bool is_indexed(block_index b) {
     return (uint32_t)(b * UINT32_C(0x9e3779b1)) >> (32 - INDEX_GAP_BITS) == 0;
 }

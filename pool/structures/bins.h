@@ -21,7 +21,7 @@
 #define BIN_BITS 5 /* 32 bins for each octave */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
 #define BIN_WINDOW 4    /* adjacent bins whose first blocks are compared by address */
-#define CLOSE_FIT 16384 /* granules (8 MiB); for a larger request only one bin is looked at */
+#define CLOSE_FIT 16384 /* requests of more granules (8 MiB) look at one bin only */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 /* The first block of a bin: its index in the low half, its address in units of 64 KiB in the high
@@ -34,7 +34,8 @@ struct bins {
     block_index root;      /* the treap's root, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* from BIN_COUNT on always empty */
+    /* the first blocks of the bins; those from BIN_COUNT on stay empty */
+    bin_head heads[BIN_COUNT + BIN_WINDOW];
 };
 
 _Static_assert(BIN_WORDS < 64, "one word tells which words are in use");
@@ -79,7 +80,7 @@ static inline void bins_put(struct bins *bins, struct block *blocks, block_index
     if (added < head) {
         blocks[b].before = 0;
         blocks[b].after = first;
-        blocks[first].before = b; /* a write to record 0 is harmless */
+        blocks[first].before = b; /* for an empty list this is record 0, which may be written to */
         bins->heads[bin] = added;
         bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
         bins->words_in_use |= UINT64_C(1) << (bin / 64);
@@ -111,8 +112,8 @@ static inline void bins_take(struct bins *bins, struct block *blocks, block_inde
 }
 
 /*
- * In the following functions `plain`, a constant, is true where is_sorted is known to be false, so
- * that the compiler drops the sorted case.
+ * In the following functions `plain` is a constant for the compiler: if it is true, `is_sorted` is
+ * known to be false, and the code for sorted blocks is dropped.
  */
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
@@ -129,8 +130,8 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
         bins_take(bins, blocks, b);
 }
 
-/* Call bins_begin_resize before, and bins_end_resize after a block in a bin changes its start or
- * size. */
+/* bins_begin_resize must be called before a block in a bin changes its start or size, and
+ * bins_end_resize after that. */
 static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
                                      bool plain) {
     if (!plain && bins->is_sorted)
@@ -153,7 +154,7 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
     }
 }
 
-/* Replaces `from` by its copy `to`. */
+/* Puts record `to`, a copy of record `from`, in its place in the bins. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
     if (bins->is_sorted) {
@@ -169,8 +170,9 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
         bins->heads[blocks[to].bin] = head_of(blocks, to);
 }
 
-/* Returns the block after b, or the first one if b is 0, of those with at least this many granules;
- * 0: there are no more. From larger bins to smaller ones; sorted blocks rise. */
+/* Returns the next one, after b, of the blocks that have at least this many granules, or the first
+ * one if b is 0; 0: there are no more. The order is from larger bins to smaller ones; sorted blocks
+ * come from small to large. */
 static inline block_index bins_walk(const struct bins *bins, const struct block *blocks,
                                     block_index b, uint64_t granules) {
     block_index next = 0;
@@ -215,7 +217,8 @@ static inline block_index bins_pick(const struct bins *bins, const struct block 
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
     bin_head best = bins->heads[bin];
-    uint64_t own = block_granules(&blocks[(block_index)best]); /* 1 if the bin is empty */
+    /* an empty bin gives the size of record 0, which is 1 */
+    uint64_t own = block_granules(&blocks[(block_index)best]);
     if (own > granules)
         return (block_index)lower_head(best, lowest_head(bins, bin + 1, granules));
     if (own == granules && best != NO_HEAD)

@@ -32,16 +32,16 @@ enum block_state {
     BLOCK_DEFERRED,
     BLOCK_AWAITED,
     BLOCK_VACANT,
-    BLOCK_HEAD, /* not a block: the record before a region's first block, which holds the region's
-                   index */
-    BLOCK_BARE, /* addresses without a page */
+    /* no block: the record before the first block of a region, which holds the region's index */
+    BLOCK_HEAD,
+    BLOCK_BARE, /* a range of addresses without a page */
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Policy pytorch has separate regions for small blocks, and so has a pool that moves many pages.
- * Each block has the zone of its region. */
+/* The zone of a region, which its blocks share. Policy pytorch has separate regions for small
+ * blocks, and so has a pool that moves many pages. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
-/* Bits of `tagged`, above the state. */
+/* Bits of the field `tagged`, above those of the state. */
 #define BLOCK_ZONE_BIT 3
 #define BLOCK_APART_BIT 4 /* the block's region is set apart */
 #define BLOCK_WHOLE_BIT 5 /* a ready block that is all of a large region (pool/blocks/whole.h) */
@@ -57,17 +57,21 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
 struct block {
-    uint64_t tagged;            /* the start, with the state and the three bits in its low bits */
-    uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
-    block_index previous, next; /* neighbours; of a vacant record, links of the list of vacant
-                                   records; `previous` of a head is its region_index */
+    /* the start of the block; its low bits hold the state, and the bits for zone, apart and
+     * whole */
+    uint64_t tagged;
+    uint32_t last; /* the block's size in granules, less one: sizes are 1 to 2^32 granules */
+    /* neighbours; for a vacant record, links in the list of vacant records; in a region's head
+     * `previous` is the index of the region */
+    block_index previous, next;
     union {
         block_index chain; /* of a live block: the next one with the same hash */
-        uint32_t bin;      /* ready and pending: the bin that it is in */
+        uint32_t bin;      /* ready and pending blocks: the bin of the block */
     };
     union {
         struct {
-            block_index before, after; /* ready and pending: links of the bin; bare: of the treap */
+            /* ready and pending blocks: links of the bin's list; bare blocks: links of the treap */
+            block_index before, after;
         };
         uint64_t identity; /* of a live block: its id and slack */
     };
@@ -75,8 +79,8 @@ struct block {
 
 struct block_detail {
     union {
-        uint64_t slack;    /* of a live block */
-        bfc_fence fence;   /* of a pending block; 0 in a bare one */
+        uint64_t slack;    /* a live block's slack */
+        bfc_fence fence;   /* a pending block's fence; 0 in a bare one */
         uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
                               block was freed */
     };
@@ -84,14 +88,16 @@ struct block_detail {
         struct {
             block_index older, newer; /* pending, deferred and bare: links of struct block_list */
         };
-        bfc_fence handed_out; /* live: the fence under which it was handed out pending */
+        /* live: the fence under which the block was handed out while pending */
+        bfc_fence handed_out;
     };
 };
 
 _Static_assert(sizeof(struct block) == 32, "two to a cache line");
 _Static_assert(sizeof(struct block_detail) == 16, "part of the bound on host memory");
 
-/* A list of pending, deferred or bare blocks, in rising order of their details' first field. */
+/* A list of pending, deferred or bare blocks, in rising order of the first field of their
+ * details. */
 struct block_list {
     block_index oldest, newest;
 };
@@ -114,7 +120,7 @@ static inline uint64_t block_slack(const struct block *b) {
     return b->identity & MUCH_SLACK;
 }
 
-/* Is its struct block_detail in use? */
+/* Whether the block uses its struct block_detail. */
 static inline bool block_has_detail(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_LIVE
@@ -159,7 +165,7 @@ static inline bool block_is_whole(const struct block *b) {
     return b->tagged >> BLOCK_WHOLE_BIT & 1;
 }
 
-/* Is the block ready, and not kept whole? */
+/* Whether the block is ready, and is not a region that is kept whole. */
 static inline bool block_is_open(const struct block *b) {
     uint64_t mask = BLOCK_STATE_MASK | (uint64_t)1 << BLOCK_WHOLE_BIT;
     return (b->tagged & mask) == BLOCK_READY;
@@ -169,7 +175,8 @@ static inline void block_set_bit(struct block *b, unsigned bit, bool value) {
     b->tagged = (b->tagged & ~((uint64_t)1 << bit)) | (uint64_t)value << bit;
 }
 
-/* Makes `after` follow block `older`, and `before` precede block `newer`; 0: an end of the list. */
+/* Links two records of a list: `after` follows block `older`, and `before` precedes block `newer`.
+ * 0 stands for an end of the list. */
 static inline void list_link(struct block_list *list, struct block_detail *details,
                              block_index older, block_index newer, block_index after,
                              block_index before) {
@@ -177,8 +184,8 @@ static inline void list_link(struct block_list *list, struct block_detail *detai
     *(newer ? &details[newer].older : &list->newest) = before;
 }
 
-/* O(1) for blocks that come in the order of the list, as they usually do; otherwise O(blocks that
- * come after b). */
+/* Inserts b by its order. O(1) for blocks that come in the order of the list, as they usually do;
+ * otherwise O(blocks that come after b). */
 static inline void list_add(struct block_list *list, struct block_detail *details, block_index b) {
     block_index older = list->newest;
     while (older && details[older].fence > details[b].fence)

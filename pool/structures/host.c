@@ -13,7 +13,8 @@ void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable)
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
-    /* The kernel clears a huge page at its first use, which would take one call long. */
+    /* No huge pages: the kernel clears one at its first use, which would make one call take
+     * long. */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     *array = (struct host_array){.base = base, .reserved = bytes};
     return host_array_commit(array, usable) ? base : NULL;

@@ -5,7 +5,8 @@
 /* Memory goes back in pieces of this many buckets. */
 #define BUCKETS_A_PIECE 16384
 
-/* Sets the counts of blocks at which the map grows (1.5 buckets for each block) and shrinks (3). */
+/* Sets the counts of blocks at which the map gets more buckets (below 1.5 for each block) and fewer
+ * (above 3). */
 static void set_bucket_count(struct map *map, uint32_t buckets) {
     map->bucket_count = buckets;
     map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
@@ -62,7 +63,8 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    map->buckets[last] = 0; /* map_take_seen may still look at this bucket, so it must be empty */
+    /* map_take_seen may still look at this bucket, which must look empty then */
+    map->buckets[last] = 0;
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
         map->mask >>= 1;

@@ -16,29 +16,32 @@
 
 #define MAP_FEWEST_BUCKETS 64
 #define MAP_FEWEST_KEPT 8192 /* buckets in eight pages: a table of this size does not shrink */
-#define MAP_GLIMPSED 3       /* blocks of a chain that map_glimpse looks at; most chains have two */
+/* so many blocks of a chain are looked at by map_glimpse; most chains have two */
+#define MAP_GLIMPSED 3
 
 struct map {
     block_index *buckets;
     uint32_t bucket_count;
     uint32_t mask; /* the power of two not below bucket_count, less one */
     uint32_t count;
-    uint32_t fewest, most; /* below and above these counts, buckets are removed or added */
+    /* buckets are removed below the first count of blocks, and added above the second */
+    uint32_t fewest, most;
     struct host_array memory;
 };
 
 READS_WITHOUT_LOCK static inline uint32_t map_hash(bfc_addr start) {
-    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4), without the tags. */
+    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4), without the low bits,
+     * which are 0 in every start. */
     return (uint32_t)(((start >> BFC_GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 READS_WITHOUT_LOCK static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
-    /* The choice is made without a branch, since the processor could not predict one. */
+    /* Computed without a branch, because the processor could not predict it. */
     return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
 }
 
-/* Does this live block start at `start`? */
+/* Whether this live block starts at `start`. */
 static inline bool map_is_at(const struct block *b, bfc_addr start) {
     return (b->tagged & ~BLOCK_REGION_MASK) == start;
 }

@@ -61,12 +61,13 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        array->count = at; /* number of pages that have not moved */
+        array->count = at; /* how many pages are still where they were */
     }
     array->count = all;
 }
 
-/* The pages between two removed ones move down at once. */
+/* Removes the pages that start where those of `gone` do. The pages between two removed ones are
+ * moved down at once. */
 void page_table_remove(struct page_table *table, const struct page_array *gone) {
     struct page *all = table->pages.all;
     uint32_t count = table->pages.count, kept = 0, from = 0;

@@ -15,10 +15,13 @@ struct page {
     bfc_addr start; /* the page's address; while it is being moved, its old address */
     uint64_t bytes;
     bfc_page handle;
-    uint64_t seen_ns; /* when bfc_pool_trim_idle first found it ready, and at each call since */
-    uint32_t look;    /* the number of the last call that found it ready, from 1 on */
-    uint32_t pins;    /* number of pins on the page */
-    bool lost;        /* still mapped, since unmapping failed, but unused: its addresses are bare */
+    /* when a call of bfc_pool_trim_idle first found the page ready, as every call has since */
+    uint64_t seen_ns;
+    uint32_t look; /* the number of the last call that found it ready, from 1 on */
+    uint32_t pins; /* number of pins on the page */
+    /* whether the page is still mapped but unused, because unmapping failed: its addresses count as
+     * bare */
+    bool lost;
 };
 
 struct page_array {
@@ -38,12 +41,12 @@ void page_array_append(struct page_array *array, const struct page *page);
 void page_array_sort(struct page_array *array);
 
 struct page_table {
-    struct page_array pages; /* sorted by address */
+    struct page_array pages; /* the pages, sorted by address */
     uint32_t large;          /* how many pages have more than large_above bytes */
-    uint64_t large_above;    /* in bytes; the pool sets it */
+    uint64_t large_above;    /* a size in bytes, which the pool sets */
     uint32_t uneven;         /* how many pages have more than `granule` bytes */
-    uint64_t granule;        /* in bytes; the pool sets it */
-    uint32_t pinned;         /* how many pages are pinned; bfc_pool_pin counts */
+    uint64_t granule;        /* the least size of a page in bytes, which the pool sets */
+    uint32_t pinned;         /* how many pages are pinned; kept up to date by bfc_pool_pin */
 };
 
 /* Returns the place of the first page that ends above `address`; the count if there is none. */

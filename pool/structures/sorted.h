@@ -11,7 +11,7 @@
 
 #include "pool/structures/block.h"
 
-/* Does a come before b? */
+/* Whether block a comes before block b. */
 bool sorted_precede(const struct block *a, const struct block *b);
 
 void sorted_insert(block_index *root, struct block *blocks, block_index b);

@@ -124,15 +124,15 @@ class Parts(Runs):
     def test_from_nothing(self):
         """Builds by itself; everything but clients, with some of the conformance cases; the same files in a second
         folder."""
-        parts = ["build", "smoke", "conformance", "measure", "unknowns", "demo", "roads", "runtimes", "pages", "tools",
+        parts = ["build", "smoke", "conformance", "measure", "unknowns", "demo", "routes", "runtimes", "pages", "tools",
                  "stress"]
         run = self.run_it("--only", ",".join(parts), "--cases", "01,15,41", "--also", self.path("also"))
         results = self.results()
         with open(self.path("also/results.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), results)
-        self.assertTrue(os.path.exists(self.path("also/conformance.log")))
         self.assertEqual((run.returncode, results["failures"], results["surprises"]), (0, [], []), run)
         self.assertEqual(results["ended"], parts)
+        self.assertTrue(os.path.exists(self.path("also/conformance.log")))
         self.assertEqual(results["machine"]["dry run"], "over the simulated GPU")
         with open(os.path.join(self.out, "results.md"), encoding="utf-8") as file:
             self.assertIn("**A dry run over the simulated GPU", file.read())
@@ -159,9 +159,9 @@ class Parts(Runs):
         for decision in results["decisions"]:
             self.assertEqual(decision["answer"] == "not measured yet",
                              decision["question"] in ("the default mode of free", "the default backing"), decision)
-        roads = {name: value for name, value in parts["roads"].items() if value != "built"}
-        self.assertEqual(len(roads), 25)
-        for name, value in roads.items():
+        routes = {name: value for name, value in parts["routes"].items() if value != "built"}
+        self.assertEqual(len(routes), 25)
+        for name, value in routes.items():
             silent = name.startswith(("ctypes", "past"))
             self.assertRegex(value, "^ok$" if silent else r"^ok, [0-9]+ pooled$", name)
         self.assertEqual({**parts["conformance"], **parts["runtimes"]},
@@ -262,12 +262,12 @@ class WhenItGoesWrong(Runs):
     def test_a_part_that_fails_stops_no_other(self):
         """With broken headers nothing can be compiled; the demo's programs are there."""
         self.write("work/toolkit/include/cuda.h", "#error broken\n")
-        run = self.run_it("--only", "measure,roads,demo,conformance", "--built", BUILD, "--cases", "01")
+        run = self.run_it("--only", "measure,routes,demo,conformance", "--built", BUILD, "--cases", "01")
         results = self.results()
         self.assertEqual(run.returncode, 1)
         self.assertEqual(results["left"], [])
         self.assertEqual(results["parts"]["measure"]["measure"], "FAILED")
-        self.assertEqual(results["parts"]["roads"]["driver_linked"], "FAILED")
+        self.assertEqual(results["parts"]["routes"]["driver_linked"], "FAILED")
         self.assertEqual(results["parts"]["demo"]["demo"], "ok")
         self.assertNotIn("Traceback", run.stdout + run.stderr + str(results))
 
@@ -341,10 +341,10 @@ class Resuming(Runs):
     MACHINE = {"device": "one", "driver": 12050, "memory": 1, "libcuda": "/lib/libcuda.so.1"}
 
     def earlier(self):
-        """Of a run in which `measure` ended and `roads` ran out of time."""
+        """Of a run in which `measure` ended and `routes` ran out of time."""
         results = Results(self.out)
         results.machine.update(self.MACHINE)
-        for part in "measure", "roads":
+        for part in "measure", "routes":
             results.note(part, "something", "FAILED", "failures", "why")
             results.end_part(part, 1, whole=part == "measure")
         return results
@@ -352,8 +352,8 @@ class Resuming(Runs):
     def test_parts_that_ended_are_kept(self):
         self.earlier()
         results = Results(self.out)
-        self.assertEqual(results.take_over(self.MACHINE, ["measure", "roads", "demo"]), ["roads", "demo"])
-        results.drop("roads")
+        self.assertEqual(results.take_over(self.MACHINE, ["measure", "routes", "demo"]), ["routes", "demo"])
+        results.drop("routes")
         self.assertEqual(results.all["failures"], ["measure: something: why"])
         self.assertEqual(list(results.all["parts"]), ["measure"])
 

@@ -160,17 +160,17 @@ class Page(unittest.TestCase):
     def test_nothing_was_checked(self):
         """No failures are no success."""
         page = self.page(parts={"tools": {"gdb": "skipped", "driver_linked": "built"}, "smoke": {"driver, native": "ok"},
-                                "roads": {"host": "FAILED"}},
-                         ended=["build", "tools", "smoke", "stress", "roads"], left=["pages"])
+                                "routes": {"host": "FAILED"}},
+                         ended=["build", "tools", "smoke", "stress", "routes"], left=["pages"])
         for row in ("build | 0 | 0 | 0 | 0 |  |  | ended", "tools | 0 | 0 | 0 | 1 |  |  | **ended without a result**",
                     "smoke | 1 | 0 | 0 | 0 |  |  | ended", "stress | 0 | 0 | 0 | 0 |  |  | **ended without a result**",
-                    "roads | 0 | 1 | 0 | 0 |  |  | ended", "pages | 0 | 0 | 0 | 0 |  |  | not finished"):
+                    "routes | 0 | 1 | 0 | 0 |  |  | ended", "pages | 0 | 0 | 0 | 0 |  |  | not finished"):
             self.assertIn(f"\n| {row} |\n", page)
 
     def test_what_programs_print(self):
         """Is shown, and neither marks up the page nor commands a terminal."""
-        page = self.page(failures=["roads: host: File \"<string>\", line 1, in <module> \033[31m a|b &lt;\nnext"])
-        self.assertIn('- roads: host: File "&lt;string>", line 1, in &lt;module> ?[31m a/b &amp;lt; next\n', page)
+        page = self.page(failures=["routes: host: File \"<string>\", line 1, in <module> \033[31m a|b &lt;\nnext"])
+        self.assertIn('- routes: host: File "&lt;string>", line 1, in &lt;module> ?[31m a/b &amp;lt; next\n', page)
 
 
 def faults_of(folder):

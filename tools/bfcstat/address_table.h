@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 struct address_table {
-    void *entries; /* room for `slots` entries; a slot whose address is 0 is empty;
-                      address_table_put may move the entries */
+    /* room for `slots` entries; one whose address is 0 is empty; address_table_put may move the
+     * entries */
+    void *entries;
     size_t entry_size, count, slots;
 };
 

@@ -23,8 +23,8 @@ static int refuse_who(const char *reason) {
     return REFUSED;
 }
 
-/* Shows the moment `now`, or its difference from `before` if that is not NULL. `pid` is the process
- * of `now`; 0: both moments come from files. */
+/* Shows what was in use at the moment `now`, or how that differs from the moment `before` if
+ * `before` is not NULL. `pid` is the process of `now`; 0: both moments come from files. */
 static int show_moments(const struct request *request, int pid, const struct bfc_who *now,
                         const struct bfc_who *before) {
     struct who_names names;
@@ -65,8 +65,8 @@ static bool read_moment(const char *path, struct bfc_who *who) {
     return good;
 }
 
-/* Fills `before` with the moment to compare with, if the request wants a comparison; if not,
- * `before` stays empty. False: a message was printed. */
+/* Fills in `before` with the earlier moment, if the command's options ask for a comparison with
+ * one; else `before` stays empty. False: a message was printed. */
 static bool take_before(const struct request *request, int directory,
                         const struct bfc_segment_name *name, struct bfc_who *before) {
     if (request->before)

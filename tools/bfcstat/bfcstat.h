@@ -27,12 +27,13 @@ struct request {
     const char *before;        /* who: file of an earlier moment, or NULL */
     bool by_tag;               /* who: the first table sums up by tag, not by library */
     bool collapsed;            /* who: one line for each stack */
-    size_t sites;              /* who: most stacks to show; 0: all */
+    size_t sites;              /* how many stacks are shown at most; 0: all */
     long device;               /* plan: number of the device in the job; -1: the only one */
 };
 
-/* Has the job refresh its map, which takes a bounded time, and copies its segment. If the segment
- * is still being initialized, waits for that. Results are those of bfc_segment_read. */
+/* Asks the job to refresh its map, waits for that within a bound, and copies the job's segment. If
+ * the segment is still being initialized, waits for that too. Results are those of
+ * bfc_segment_read. */
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 
@@ -42,7 +43,8 @@ bool find_jobs(int directory, struct findings *findings);
  * and pools of each user and of all users (docs/watching.md). Jobs and pools beyond the bounds are
  * counted in findings->left_out and left_out_pools. */
 bool find_figures(int directory, struct findings *findings);
-/* Sets findings->gpus, with what the jobs that were found have on each; false: no memory. */
+/* Sets findings->gpus: the machine's devices, with what the jobs that were found have on each;
+ * false: no memory. */
 bool find_gpus(struct findings *findings);
 /* Returns the device of a pool among findings->gpus; NULL: it is not there. */
 const struct gpu *gpu_of(const struct findings *findings, const struct bfc_segment_pool *pool);

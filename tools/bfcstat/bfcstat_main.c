@@ -313,8 +313,8 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Reads all options. `given` must have room for the letter of each option once; it receives the
- * letters of those on the command line. */
+/* Reads all options. `given` receives the letters of the options on the command line, and must have
+ * room for each letter once. */
 static int parse_options(int count, char **arguments, struct request *request, char *given) {
     int status = SHOWN;
     for (int option;
@@ -330,8 +330,8 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
-    const char *options; /* letters of the options that the command takes */
-    bool keeps_rights;   /* reads nothing but segments of what its user names */
+    const char *options; /* the letters of the options that the command takes */
+    bool keeps_rights;   /* whether the command reads only segments of files that its user names */
 };
 
 /* Letters of the options that are valid without a command, where bfcstat shows one job or all

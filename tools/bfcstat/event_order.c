@@ -12,13 +12,13 @@ static struct event_place *find_place(const struct event_order *order, uint64_t 
     return address_table_find(&order->places, address);
 }
 
-/* Returns the n-th slot of the table, which may be empty. */
+/* Returns the n-th entry of the table of places, which may be empty. */
 static struct event_place *nth_place(const struct event_order *order, size_t n) {
     return (struct event_place *)order->places.entries + n;
 }
 
-/* Returns the place of the address, which is made if there is none. NULL: no memory; the order then
- * forgets all places. */
+/* Returns the place of the address, and makes one if there is none. NULL: no memory; then all
+ * places are forgotten. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
     struct event_place *place = address_table_put(&order->places, address, sizeof *place);
     if (!place)
@@ -66,8 +66,8 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     }
 }
 
-/* Marks the addresses that had an event between the copies: the list may be of a moment before or
- * after that event. */
+/* Marks the addresses that had an event between the two copies of the segment: the answer that
+ * lists the blocks may be from before or after that event. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
@@ -83,7 +83,7 @@ static void mark_moving(struct event_order *order, const struct bfc_job *earlier
     }
 }
 
-/* ---- what was in use at first ---- */
+/* ---- whether a block was in use before the events ---- */
 
 static bool is_of_block(const struct bfc_event *event) {
     enum bfc_event_kind kind = bfc_event_kind_of(event->what);
@@ -139,7 +139,7 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* ---- a try, for a number of threads ---- */
+/* ---- trying an order, for an assumed number of threads ---- */
 
 /* Whether the event agrees with what is known of its address. An event fits if it has no place: it
  * concerns no block, or there was no memory for a place. */
@@ -254,7 +254,7 @@ static void find_places(struct event_order *order) {
     }
 }
 
-/* Keeps the events that did not come into order for the next round. */
+/* Keeps the events that fit nowhere yet for the next round. */
 static void keep_the_rest(struct event_order *order) {
     size_t kept = 0;
     for (size_t i = 0; i < order->waiting_count; i++)
@@ -281,7 +281,7 @@ size_t event_order_round(struct event_order *order, bool last) {
     return count;
 }
 
-/* ---- corrections by a later list of the blocks ---- */
+/* ---- corrections by a list of blocks that the job gives later ---- */
 
 static void mark_waiting(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++) {

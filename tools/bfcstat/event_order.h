@@ -21,21 +21,27 @@ struct event_place {
     uint64_t address;
     int balance;   /* allocations minus frees */
     unsigned pool; /* pool of the last event */
-    bool known;    /* false: `in_use` may be wrong, for want of a list or since events were lost */
+    /* false: `in_use` may be wrong, since no list of blocks was at hand or events were lost */
+    bool known;
     bool in_use, begins_with_free, listed, moving;
-    bool was_known, was_in_use; /* values of known and in_use before a try */
+    /* copies of `known` and `in_use` that are kept while an order is tried */
+    bool was_known, was_in_use;
 };
 
 struct waiting_event {
     struct bfc_event event;
-    struct event_place *place; /* NULL: the event concerns no block, or there was no memory */
-    double begun, guess; /* when its batch began and when it came, guessed; counted in batches */
-    bool old, out; /* `old`: the event has waited for a round; `out`: it has come into order */
+    /* the place of the event's address; NULL: the event concerns no block, or there was no
+     * memory */
+    struct event_place *place;
+    /* guesses, counted in batches: when the event's batch began, and when the event came */
+    double begun, guess;
+    /* `old`: the event was left over from the round before; `out`: it is in the order by now */
+    bool old, out;
 };
 
 struct event_order {
     struct address_table places; /* its entries are struct event_place */
-    bool knows; /* an address without a place has no block, except in `unlisted_pools` */
+    bool knows; /* if true, an address without a place has no block, except in `unlisted_pools` */
     uint64_t unlisted_pools; /* bit i: no answer lists the blocks of pool i */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;

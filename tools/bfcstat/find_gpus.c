@@ -26,8 +26,9 @@ static bool is_device_of(const struct gpu *gpu, const struct bfc_segment_pool *p
     return bus_id[0] && strcmp(gpu->bus_id, bus_id) == 0;
 }
 
-/* Adds the device of a pool. Where the management library lists devices, it must know this one,
- * since a job can make a device up. NULL: there is no such device, or it has no name. */
+/* Adds the device of a pool to the list. If the management library lists devices, the device must
+ * be one of those, since a job could make a device up. NULL: there is no such device, or it has no
+ * name. */
 static struct gpu *add_gpu(struct findings *findings, const struct bfc_segment_pool *pool,
                            const char *bus_id, bool listed) {
     struct gpu *gpu = &findings->gpus[findings->gpu_count];
@@ -76,8 +77,8 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
     gpu->used = bfc_subtract_saturating(pool->device_total, pool->device_free);
 }
 
-/* Bounds each figure by the device's memory, because the figures are not all of one moment, and
- * a job could write any number. */
+/* Bounds each figure by the device's memory. The figures are not all from one moment, and those
+ * from jobs may be any numbers. */
 static void bound_figures(struct gpu *gpu) {
     gpu->in_use = bfc_min(gpu->in_use, gpu->total);
     gpu->cached = bfc_min(gpu->cached, gpu->total - gpu->in_use);

@@ -14,8 +14,9 @@
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
-/* A segment that is being initialized is ready within microseconds. All segments of one listing
- * share this time, because an empty file that some user made is never ready. */
+/* How long to wait for segments that are being initialized. It takes a job some microseconds. All
+ * segments of one listing share this time, because an empty file that some user made is never
+ * ready. */
 #define YOUNG_NS UINT64_C(20000000)
 
 /* The most jobs and pools that find_figures takes of a user, of a block of users (shares.h) and of
@@ -36,9 +37,9 @@ typedef enum bfc_read_result read_segment(int directory, const struct bfc_segmen
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns;      /* a segment that is not initialized is read again until then */
-    struct bfc_bounded_wait wait; /* bounds the wait until the jobs have refreshed their maps */
-    size_t most, room;            /* most jobs that may be found; jobs that fit into the array */
+    uint64_t young_until_ns; /* when to stop reading a segment again that is not initialized yet */
+    struct bfc_bounded_wait wait; /* when to stop waiting for jobs to refresh their maps */
+    size_t most, room; /* how many jobs may be found at most; how many the array has room for */
 };
 
 static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
@@ -71,7 +72,8 @@ static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
     size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
-    struct bfc_job *larger = calloc(room, sizeof *larger); /* untouched zeros take no memory */
+    /* from calloc, so that elements which are not touched take no memory */
+    struct bfc_job *larger = calloc(room, sizeof *larger);
     if (!larger)
         return false;
     if (findings->jobs)
@@ -92,7 +94,8 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
         return;
     if (bfc_segment_sweep(look->directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
-        memset(job, 0, sizeof *job); /* the next job must find zeros */
+        /* the next job is read into this element, which must be all zeros */
+        memset(job, 0, sizeof *job);
     } else if (result == BFC_READ_OK) {
         findings->job_count++;
     } else {
@@ -136,7 +139,7 @@ bool find_jobs(int directory, struct findings *findings) {
     return enough;
 }
 
-/* --- finding jobs within bounds on their number --- */
+/* ---- finding jobs within bounds on their number ---- */
 
 struct listing {
     struct shares shares;
@@ -149,7 +152,7 @@ static bool list_name(void *context, int directory, const struct bfc_segment_nam
     struct listing *listing = context;
     struct stat status;
     if (fstatat(directory, name->text, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return true; /* the file has been removed */
+        return true; /* the file was removed after the folder was read */
     if (status.st_uid != name->uid)
         listing->impostors++;
     else if (shares_take(&listing->shares, name->uid))

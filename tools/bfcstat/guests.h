@@ -19,7 +19,7 @@
 struct guest {
     int socket; /* file descriptor; -1: the element is unused */
     bool leaving;
-    bool served; /* an answer is being sent */
+    bool served; /* whether an answer is being sent */
     uint64_t since_ns;
 };
 

@@ -13,7 +13,7 @@
 #include "base/shared_folder.h"
 
 #define CONTAINER_ID 64u /* hexadecimal digits */
-#define POD_UID 36u      /* 8-4-4-4-12 hexadecimal digits */
+#define POD_UID 36u      /* the length of a UUID: 8-4-4-4-12 hexadecimal digits */
 
 struct known_identity {
     char segment[BFC_SEGMENT_NAME_MAX];
@@ -24,8 +24,8 @@ struct known_identity {
 
 /* ---- cgroups ---- */
 
-/* Reads the number behind `word`, which must end with its part of the path: "/job_123/". If there
- * is none, `number` is unchanged. */
+/* Reads the number behind `word` in a path, where the number must end its part of the path, as in
+ * "/job_123/". If there is none, `number` is unchanged. */
 static void read_number(const char *path, const char *word, char *number, size_t size) {
     const char *found = strstr(path, word);
     size_t length = found ? strspn(found += strlen(word), "0123456789") : 0;
@@ -70,7 +70,7 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
         memcpy(path, lines, kept);
         path[kept] = 0;
         if (strstr(path, "/user@"))
-            continue; /* users choose the names of cgroups below their own manager */
+            continue; /* a user's own cgroups do not count, since users choose their names */
         read_containers(path, identity);
         if (!strstr(path, "slurm"))
             continue;
@@ -81,8 +81,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
 
 /* ---- Slurm without cgroups ---- */
 
-/* Reads the number in `setting` if that sets `variable`, which includes the '='. If it sets another
- * variable, or no number, `number` is unchanged. */
+/* Reads the number in `setting`, a text NAME=number, if it begins with `variable`, which includes
+ * the '='. Else, or if there is no number, `number` is unchanged. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
     size_t length = strlen(variable);
     if (strncmp(setting, variable, length) != 0)
@@ -208,7 +208,7 @@ static void read_processes(struct processes *processes) {
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
-        /* the list has no room for more processes */
+        /* no memory for more processes */
         if ((processes->count & (processes->count - 1)) == 0) {
             size_t capacity = processes->count ? processes->count * 2 : 1;
             struct process *larger =
@@ -289,7 +289,7 @@ static void identify_job(const struct bfc_job *job, const char *logs, struct pro
         read_environment(pid, identity);
 }
 
-/* ---- what is known already ---- */
+/* ---- identities that are known already ---- */
 
 static const struct known_identity *find_known(struct identities *identities,
                                                const struct bfc_job *job) {

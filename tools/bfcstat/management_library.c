@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of the library's interface that is used: its documentation (NVML API Reference) gives
- * these structures. Each function returns 0 on success. */
+/* The structures and functions of the library that are used, as its documentation describes them
+ * (NVML API Reference). Each function returns 0 on success. */
 typedef struct opaque_device *device_handle;
 
 struct memory {
-    unsigned long long total, free, used; /* bytes; `used` has what the driver keeps for itself */
+    /* bytes; `used` includes what the driver keeps for itself */
+    unsigned long long total, free, used;
 };
 
 struct address {

@@ -1,7 +1,7 @@
 #include "tools/bfcstat/new_events.h"
 
-/* Sets each slot as if the event one round before its last event had been seen. A slot without
- * an event so far is set so that its first event is new. */
+/* Sets the stamp of each slot to the one that the slot had a round of the ring before its last
+ * event, so that this event counts as new. */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
@@ -11,8 +11,8 @@ void new_events_begin(struct new_events *events, uint64_t next_event) {
     }
 }
 
-/* Events that were overwritten unseen in the event's slot, one in each round of the ring, are
- * counted as lost. */
+/* Counts the events that were in the same slot and were overwritten unseen, one for each round of
+ * the ring, as lost. */
 bool new_events_take(struct new_events *events, const struct bfc_event *event) {
     uint64_t *seen = &events->seen[(event->stamp - 1) % BFC_EVENTS];
     if (*seen == event->stamp)

@@ -12,10 +12,10 @@
 
 struct new_events {
     uint64_t seen[BFC_EVENTS]; /* for each slot: stamp of the last event */
-    uint64_t lost;             /* events overwritten before they were seen, at most */
+    uint64_t lost;             /* how many events were overwritten before they were seen, at most */
 };
 
-/* Makes all events that the ring holds now count as new. `next_event` is that of the segment's
+/* From now on all events that the ring holds count as new. `next_event` is that of the segment's
  * header. */
 void new_events_begin(struct new_events *events, uint64_t next_event);
 

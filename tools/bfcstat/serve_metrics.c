@@ -24,26 +24,26 @@
 #include "tools/bfcstat/identity.h"
 #include "tools/bfcstat/tally.h"
 
-#define MOST_CONNECTION_BYTES 16384u /* memory for a request line and headers */
+#define MOST_CONNECTION_BYTES 16384u /* memory for a request's line and headers */
 #define IDLE_SECONDS 10u
 #define MOST_FILES (MOST_SOCKETS + MOST_KEPT + 64u)
 
-/* An answer is used for FRESH_NS, or for FRESH_TIMES the time that making it took, if that is
- * longer. */
+/* An answer is sent again for FRESH_NS after it was made, or for FRESH_TIMES the time that making
+ * it took, if that is longer. */
 #define FRESH_NS UINT64_C(1000000000)
 #define FRESH_TIMES 4u
 
-/* If answers hold more memory than this when another is made, all connections that are served are
- * shut down. */
+/* If the answers in memory are larger than this together when another one is made, all connections
+ * that are being served are shut down. */
 #define MOST_ANSWER_BYTES ((size_t)128 << 20)
 
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* All connections that are sent the answer share its memory, which is freed with the last of
- * them. */
+/* An answer that is sent over several connections. They share its memory, which is freed with the
+ * last of them. */
 struct answer {
-    struct MHD_Response *response; /* NULL: there is none */
+    struct MHD_Response *response; /* NULL: no answer was made yet */
     uint64_t good_until_ns;
 };
 
@@ -92,8 +92,8 @@ static struct MHD_Response *with_headers(struct MHD_Response *response, const ch
     return response;
 }
 
-/* Bytes of all answers. The size of an answer is stored before its text, because free_text gets
- * nothing but the text's address. */
+/* How many bytes all answers have together. The size of an answer is stored before its text,
+ * because free_text gets nothing but the text's address. */
 static size_t answers_bytes;
 
 static void free_text(void *text) {
@@ -195,7 +195,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)data;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
-    if (!*begun || *data_size) { /* the headers or a part of the body, which is dropped */
+    if (!*begun || *data_size) { /* a part of the request that is not used: headers or body */
         *begun = &begin;
         *data_size = 0;
         return MHD_YES;
@@ -240,7 +240,7 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
     if (!brackets && strchr(host, ':'))
         return refuse_address(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    if (strcmp(host, "localhost") == 0) /* localhost works even without /etc/hosts */
+    if (strcmp(host, "localhost") == 0) /* /etc/hosts may lack the name localhost */
         strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)

@@ -26,7 +26,8 @@ struct share_list {
     size_t count;
 };
 
-/* The counts of shares. All members but the bounds must be zero at first. */
+/* How many shares each user, each block of users and all have taken. All members but the bounds
+ * must be zero at first. */
 struct shares {
     size_t user, block, all; /* bounds on the shares of a user, of a block of users, and of all */
     size_t taken;

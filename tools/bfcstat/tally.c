@@ -18,11 +18,11 @@
 #define MOST_TALLIES 1024u
 static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
-/* What was last read of a pool's section of a segment. */
+/* What was last read of one section of a segment. */
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
-    size_t tally; /* number of its tally, from 1; 0: none */
+    size_t tally; /* number of the tally that the section's pool counts for, from 1; 0: none */
 };
 
 /* A segment that is kept open. */
@@ -94,7 +94,8 @@ static void add_section(struct tally_book *book, struct kept *kept, unsigned ind
 
 /* ---- segments ---- */
 
-/* The sections are counters that only rise, so they are read without their sequence numbers. */
+/* Reads a job's counters. They only rise, so they are read without a look at the sequence numbers
+ * of the sections. */
 static void read_kept(struct tally_book *book, struct kept *kept) {
     static struct bfc_segment_header header;
     static struct bfc_segment_pool sections[BFC_SEGMENT_POOLS];

@@ -27,7 +27,8 @@ int tally_descriptor(const struct tally_book *book);
 /* Takes in what has changed in the folder. */
 void tally_follow(struct tally_book *book);
 
-/* Takes in what the jobs have done, and sets findings->tallies, which are the book's. */
+/* Counts what the jobs have done since the last call, and makes findings->tallies point to the
+ * counts. */
 void tally_show(struct tally_book *book, struct findings *findings);
 
 #endif

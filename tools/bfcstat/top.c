@@ -29,12 +29,12 @@
 
 enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 
-/* Figures of a pool that are kept from one reading to the next. */
+/* Figures of a pool that are kept from one reading to the next, so that rates can be computed. */
 struct track {
     int32_t pid;
     unsigned pool;
     uint64_t allocations, waits, fences;
-    double allocations_rate, waits_rate, fences_rate; /* how often in a second */
+    double allocations_rate, waits_rate, fences_rate; /* how many of them there are in a second */
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -59,7 +59,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* pid of the job that `t` asks about; 0: none */
+    int32_t asked; /* pid of the job that is to be trimmed once the user confirms it; 0: none */
     double interval, last_look;
     char message[128];
 } top;
@@ -161,11 +161,11 @@ PRINTF_LIKE(2, 3) static void put_line(int line, const char *format, ...) {
     mvaddnstr(line, 0, text, COLS);
 }
 
-/* With fewer columns than this, a row leaves out figures that `bfcstat PID` shows as well, so that
- * there is room for the command. */
+/* On a terminal with fewer columns, rows leave out those figures that `bfcstat PID` shows as well,
+ * so that there is room for the command. */
 #define WIDE 110
 
-/* The width of the column of PCI addresses: domains other than 0 make it wider. */
+/* The width of the column of PCI addresses. It is wider if an address has a domain other than 0. */
 static int bus_id_width(void) {
     char text[GPU_SHORT_TEXT];
     size_t width = 7;
@@ -248,8 +248,8 @@ static void draw_head(int line) {
                           text, sizeof text));
 }
 
-/* Writes the command, after its user if that is another, what the job waits for and its rank. Where
- * columns are few, the selected job's wait is told below the rows. */
+/* Writes a job's command, with its user if that is another one, its rank and what it waits for.
+ * Where columns are few, the wait of the selected job is told below the rows instead. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     const char *other = other_user(&top.findings, row->job);
@@ -372,8 +372,8 @@ static void put_cell(uint8_t cell) {
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
 }
 
-/* Merges several cells into one. The result is full, or without a page, only if all of the cells
- * are. */
+/* Merges several cells of a map into one. The result is full, or without a page, only if all of the
+ * cells are. */
 static uint8_t merge_cells(const uint8_t *cells, unsigned count) {
     unsigned used = 0, pending = 0, bare = 0, full = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -500,8 +500,8 @@ static void draw_detail(int line, const struct row *row) {
         draw_histograms(line, row);
 }
 
-/* The number of lines that the view of the selected job always has: its name, its sparkline, its
- * device, and one line of a map. */
+/* How many lines the view of the selected job has at least: its name, its sparkline, its device,
+ * and one line of a map. */
 #define DETAIL_LINES 4
 
 static void draw_jobs(void) {

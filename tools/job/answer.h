@@ -17,7 +17,7 @@ struct bfc_question {
     const char *answer; /* part of the file's name, such as BFC_WHO_ANSWER */
     /* Makes the request, by a function of segment/request.h. */
     struct bfc_request (*request)(struct bfc_segment_header *header);
-    /* Return the words of the header that count requests and answered requests. */
+    /* return the words of the header in which requests are counted, and answered requests */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
     const char *unknown; /* end of the error message if the job's library is too old, as "which

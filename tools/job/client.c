@@ -10,8 +10,9 @@
 
 struct asking {
     bool refresh;
-    uint64_t bytes;                /* bytes that a trim requests; unused by a refresh */
-    struct bfc_bounded_wait *wait; /* bounds the wait for the answer; NULL: no wait */
+    uint64_t bytes; /* bytes that a trim requests; unused by a refresh */
+    /* when to stop waiting for the answer; NULL: it is not waited for */
+    struct bfc_bounded_wait *wait;
     uint64_t released;
     enum bfc_ask_result result;
 };
@@ -28,8 +29,8 @@ struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds) {
     return bfc_bounded_wait_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
-/* A new job starts its helper thread within microseconds, but on a busy machine that may take
- * longer. */
+/* How long to wait for a new job's helper thread, which starts within microseconds unless the
+ * machine is busy. */
 #define HELPER_MS 1000
 
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {

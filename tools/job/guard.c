@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The segment that is mapped now. After a fault in its range the handler maps zeros in its place,
- * so that the visit goes on to its end. */
+/* The segment that is mapped now. If an access to it fails because the file was truncated, the
+ * handler maps zeros in its place, so that the visit goes on to its end. */
 static struct {
     char *base;
     size_t size;
@@ -20,8 +20,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        signal(number, SIG_DFL); /* the fault is not one of the segment: without this handler it
-                                    occurs again and ends the process */
+        /* the access was not one to the segment: without this handler it fails again and ends the
+         * process */
+        signal(number, SIG_DFL);
     guard.faulted = 1;
 }
 

@@ -22,8 +22,8 @@ static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
     return true;
 }
 
-/* Sets the pointers to the parts. False: the header is not valid, or the parts' sizes do not add up
- * to that of the file. */
+/* Sets the pointers to the parts of the answer. False: the header is not valid, or the parts' sizes
+ * do not add up to the file's. */
 static bool find_parts(struct bfc_who *who, size_t size) {
     const struct bfc_who_header *header = &who->header;
     if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||

@@ -16,16 +16,16 @@
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
-/* A section is copied again without a pause, at most this often, until a copy is of one consistent
- * moment. A try takes about a microsecond. */
+/* How often a section is copied again without a pause if a copy is not of one consistent moment. A
+ * try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
 /* If all these tries fail, the writer may have been preempted in the middle of a change, or
- * stopped. The reader then sleeps NAP_NS before each further try, in all at most READ_WAIT_NS for
- * one segment. */
+ * stopped. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at most for one
+ * segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* If only the figures are read, this is the bound instead of READ_WAIT_NS, because a user may have
- * many jobs that write all the time. */
+/* The limit of these sleeps if only the figures are read, because a user may have many jobs that
+ * write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
@@ -63,9 +63,9 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
-/* Copies a section at one consistent moment. False: the copy is torn. All sections of a segment
- * share `wait`. NULL: the job is dead and its segment does not change any more, so one try
- * suffices. */
+/* Copies a section at one consistent moment. False: the copy mixes several moments. `wait` bounds
+ * the waits for all sections of the segment; NULL: the job is dead and its segment does not change
+ * any more, so one try suffices. */
 static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
@@ -76,7 +76,7 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
 }
 
 /* Copies the section of a pool. The counters are copied last, so that they are no older than the
- * histograms. False: the counters are torn. */
+ * histograms. False: the counters are not of one moment. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);

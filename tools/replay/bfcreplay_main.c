@@ -69,7 +69,7 @@ static const char help[] =
 
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
-/* A setting of the command line, which counts over the recorded one. */
+/* A setting on the command line, which replaces the recorded one. */
 struct given {
     const struct bfc_option *option;
     const char *value;
@@ -77,10 +77,13 @@ struct given {
 
 struct arguments {
     const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
-    const char *of_pages; /* the name of a given option that is for pages alone; NULL: none */
+    /* the name of an option on the command line that has an effect on pages alone; NULL: there is
+     * none */
+    const char *of_pages;
     bool compare, json, policy_given, growth_given;
     struct settings settings;
-    struct given *given; /* settings of the command line; there are at most as many as arguments */
+    /* the settings on the command line; there are at most as many as arguments */
+    struct given *given;
     unsigned given_count;
 };
 
@@ -175,8 +178,8 @@ static const struct valued {
     const char
         *variable; /* the environment variable that takes the same value; NULL: there is none */
     int (*take)(struct arguments *a, const char *value);
-    size_t path; /* an option without `variable` and `take` sets the path at this offset of
-                    struct arguments */
+    /* where in struct arguments an option stores its path that has neither `variable` nor `take` */
+    size_t path;
 } valued[] = {{"--policy", .variable = "BFC_POLICY"},
               {"--growth", .variable = "BFC_GROWTH"},
               {"--free", .variable = "BFC_FREE"},
@@ -237,7 +240,8 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
     return GOOD;
 }
 
-/* The name of a given option that needs the log of the replay; NULL: none is given. */
+/* Returns the name of an option on the command line for which the replay must be logged; NULL:
+ * there is none. */
 static const char *wants_log(const struct arguments *a) {
     return a->events         ? "events"
            : a->plot         ? "plot"
@@ -247,7 +251,7 @@ static const char *wants_log(const struct arguments *a) {
                              : NULL;
 }
 
-/* Checks what can be said before the trace is read. */
+/* Checks what can be checked before the trace is read. */
 static int check_arguments(const struct arguments *a) {
     if (!a->trace)
         return report_misuse("no TRACE");

@@ -8,7 +8,7 @@
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/read_trace.h"
 
-/* Each device, or space of a CSV, has a pool. */
+/* The most devices of an input: each device of a trace, or space of a CSV, has a pool. */
 #define MOST_DEVICES 64
 
 static void take_stack(struct input *input, const struct bfc_trace_record *record) {

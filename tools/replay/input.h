@@ -8,8 +8,8 @@
 #include "tools/plan/trace/trace_events.h"
 
 struct input_stack {
-    uint32_t site; /* index of the call stack; 0: the stack was not recorded */
-    double weight; /* blocks that the sample stands for */
+    uint32_t site; /* index of the site of the call stack; 0: the stack was not recorded */
+    double weight; /* how many blocks the sample stands for */
 };
 
 struct input {
@@ -36,8 +36,8 @@ struct spilled {
 };
 struct spilled input_spilled(const struct input *input);
 
-/* Returns the name of an allocation: its id in a CSV, or its serial in a trace, which is written
- * into `text`. */
+/* Returns the name of an allocation: its id in a CSV, or its serial number in a trace, which is
+ * written into `text`. */
 #define INPUT_NAME 24
 struct name input_name(const struct input *input, uint32_t allocation, char text[INPUT_NAME]);
 

@@ -25,10 +25,11 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    uint32_t *open; /* by allocation, then by region: the index of its box plus 1; 0: none */
-    /* by region: the difference between its address and its height in the stack */
+    /* for each allocation, then for each region: the index of its box plus 1; 0: none */
+    uint32_t *open;
+    /* for each region: the difference between its address and its height in the picture */
     uint64_t *offset;
-    uint64_t height; /* height of the whole stack, in bytes */
+    uint64_t height; /* height of all regions together, in bytes */
     uint32_t calls, regions;
 };
 

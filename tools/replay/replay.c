@@ -7,7 +7,8 @@
 #include "base/numbers.h"
 #include "pool/pages.h"
 
-/* The bytes of a device for options that give a fraction, if --memory is not given. */
+/* The memory of a device, in bytes, for options that are a fraction of it, if --memory is not
+ * given. */
 #define FRACTIONS_OF (UINT64_C(80) << 30)
 #define TIMED_NS UINT64_C(60000000)
 #define TIMED_RUNS 20
@@ -34,7 +35,8 @@ static uint64_t capacity_of(const struct settings *settings) {
     return left < settings->memory ? settings->memory - left : 0;
 }
 
-/* BFC_BACKING=auto takes pages if a process has one device; here the trace's devices count. */
+/* BFC_BACKING=auto takes pages if a process has one device; in a replay the devices of the trace
+ * count. */
 static bool is_paged(const struct input *input, const struct settings *settings) {
     return settings->options.backing == BFC_BACKING_PAGES ||
            (settings->options.backing == BFC_BACKING_AUTO && input->devices == 1);
@@ -126,7 +128,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
-        return; /* the driver refuses a call for 0 bytes, and nothing changes */
+        return; /* the driver refuses a call for 0 bytes, without any effect */
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)

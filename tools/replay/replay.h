@@ -34,8 +34,8 @@ struct result {
     uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass */
     uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
     bool paged;                        /* whether the pools have pages */
-    double waste;                      /* share of peak_reserved that peak_live did not need */
-    double ns_per_pair;                /* time of an allocation and its free; 0: not measured */
+    double waste;       /* which share of peak_reserved was not needed for peak_live */
+    double ns_per_pair; /* time of an allocation and its free; 0: not measured */
 };
 
 /* `log` may be NULL. False: the host's memory does not suffice. */

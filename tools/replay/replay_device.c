@@ -134,7 +134,7 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
 /* Bytes of addresses that a pool reserves at once: more than any device has memory. */
 #define ADDRESSES (UINT64_C(1) << 40)
 
-/* Assumed costs in microseconds: of each call, and of each 2 MiB of memory that the call
+/* What calls are assumed to cost in microseconds: each call, and each 2 MiB of memory that the call
  * concerns. */
 static const struct {
     double call, page;

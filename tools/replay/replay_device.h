@@ -20,17 +20,17 @@ struct log_entry {
     uint64_t bytes; /* bytes that an allocation requested, or the size of a region */
     uint64_t size;  /* bytes that an allocation takes, padding included */
     uint32_t device;
-    uint32_t call;       /* number of the call in the input, from 0 */
-    uint32_t allocation; /* number of the allocation in the input; it has no meaning in an entry of
-                            a region */
-    uint32_t region;     /* number of the region, counted from 1; 0: there is none */
+    uint32_t call; /* number of the call in the input, from 0 */
+    /* number of the allocation in the input; without meaning in an entry about a region */
+    uint32_t allocation;
+    uint32_t region; /* number of the region, counted from 1; 0: there is none */
     enum log_op op;
 };
 
 struct log {
     struct log_entry *list;
     size_t count, room;
-    bool lost; /* entries are missing, since the host had no memory */
+    bool lost; /* whether entries are missing, since the host had no memory */
 };
 
 struct device_region {
@@ -55,13 +55,13 @@ struct device {
     uint32_t call;   /* number of the input's call, which is the device's clock */
     uint32_t lag;    /* calls after a free until the work on its block is complete */
     uint64_t fences; /* number of the last fence that was recorded */
-    uint64_t waited; /* the host has waited for all fences up to this one */
+    uint64_t waited; /* the highest fence for which the host has waited */
     uint32_t *recorded_at; /* by fence, from 1: the call that recorded it */
     struct device_region
         *regions; /* all regions there ever were, by number, from 1; addresses rise */
     uint32_t region_count, region_room;
-    uint64_t *reserved; /* the caller's: bytes taken from all devices together */
-    uint64_t *peak;     /* the caller's: the most that `reserved` ever was */
+    uint64_t *reserved; /* bytes that are taken from all devices together; the caller's variable */
+    uint64_t *peak;     /* the most that `reserved` ever was; the caller's variable */
     struct log *log;    /* NULL: regions and blocks are not logged */
 };
 

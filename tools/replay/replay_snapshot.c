@@ -39,7 +39,8 @@ static int by_place(const void *left, const void *right) {
 }
 
 /*
- * Allocations have the first slots, then the regions of each device, which are numbered by device.
+ * Lists allocations in the first entries, then the regions of each device, which are numbered by
+ * device.
  */
 static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
     if (entry->op == LOG_ALLOCATE || entry->op == LOG_FREE)
@@ -48,7 +49,7 @@ static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
            entry->region;
 }
 
-/* Moves the slots that are not NULL to the front and sorts them. */
+/* Moves the entries that are not NULL to the front of the list and sorts them. */
 static struct remaining collect_remaining(const struct log_entry **slots, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -109,7 +110,7 @@ static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_
     pickle_dict_end(p);
 }
 
-/* The index of the first block that lies in the region, or after it. */
+/* Returns the index of the first block that lies in the region or after it. */
 static size_t first_in(const struct snapshot *s, const struct log_entry *region) {
     size_t low = 0, high = s->blocks.count;
     while (low < high) {

@@ -18,7 +18,7 @@
 struct pickle {
     FILE *file;
     struct {
-        const char *word; /* a literal, which is compared by its address */
+        const char *word; /* a text constant of the program, which is compared by its address */
         uint32_t number;
     } words[PICKLE_WORDS];
     unsigned count;
@@ -35,20 +35,23 @@ void pickle_end(struct pickle *pickle);
 void pickle_dict(struct pickle *pickle);
 void pickle_dict_end(struct pickle *pickle);
 
-/* Begin and end a list, and mark an item; pickle_item must be called before each item. */
+/* Begin and end a list, and mark the beginning of an item; pickle_item must be called before each
+ * item is written. */
 struct pickle_list pickle_list(struct pickle *pickle);
 void pickle_item(struct pickle *pickle, struct pickle_list *list);
 void pickle_list_end(struct pickle *pickle, const struct pickle_list *list);
 
-/* Writes a literal, the first PICKLE_WORDS of them only once each. */
+/* Writes a text constant. Each of the first PICKLE_WORDS constants is written only once, and then
+ * referred to. */
 void pickle_word(struct pickle *pickle, const char *word);
 
-/* pickle_note gives the value that was just written a number, by which pickle_again repeats it. */
+/* pickle_note gives a number to the value that was just written, by which pickle_again refers to
+ * it. */
 uint32_t pickle_note(struct pickle *pickle);
 void pickle_again(struct pickle *pickle, uint32_t number);
 
-/* These write a member of a dictionary: its key and its value. A text is cut off after 255 bytes,
- * with a question mark for each byte that is not ASCII; a word is a literal. */
+/* These functions write a member of a dictionary: its key and its value. A text is cut off after
+ * 255 bytes, with a question mark for each byte that is not ASCII; a word is a text constant. */
 void pickle_put_word(struct pickle *pickle, const char *key, const char *word);
 void pickle_put_text(struct pickle *pickle, const char *key, const char *text);
 void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number);

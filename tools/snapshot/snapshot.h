@@ -13,7 +13,7 @@ struct snapshot_segment {
     uint32_t device; /* ordinal of the device */
     uint64_t address, size;
     uint64_t allocated; /* bytes of blocks that the program holds, padding included */
-    uint64_t active;    /* `allocated`, and freed memory that the device may still use */
+    uint64_t active; /* bytes of `allocated`, and of freed memory that the device may still use */
     uint64_t requested; /* bytes as the program requested them */
     bool expandable;    /* whether the segment is made of pages */
 };
@@ -25,8 +25,9 @@ struct snapshot_block {
 };
 
 struct snapshot_call {
-    const char *action; /* a literal, in PyTorch's words */
-    bool fails;         /* out of memory: `address` is the bytes that the device had left */
+    const char *action; /* a text constant, one of PyTorch's words */
+    /* the address of the block; for an out of memory, how many bytes the device had left */
+    bool fails;
     uint64_t address, size, us;
 };
 

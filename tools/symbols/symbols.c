@@ -14,7 +14,8 @@
 struct function {
     uint64_t start, size;
     const char *name;
-    char *demangled; /* NULL: not demangled yet, or not a C++ name */
+    /* the demangled name; NULL: the name is not demangled yet, or is none of C++ */
+    char *demangled;
 };
 
 struct symbols {
@@ -24,7 +25,8 @@ struct symbols {
     size_t count;
 };
 
-/* The address of `size` bytes at an offset of the file; NULL: they extend beyond its end. */
+/* Returns the address of `size` bytes at an offset of the file; NULL: they extend beyond the file's
+ * end. */
 static const void *part_of(const struct symbols *symbols, uint64_t offset, uint64_t size) {
     return offset <= symbols->size && size <= symbols->size - offset ? symbols->file + offset
                                                                      : NULL;
@@ -113,7 +115,7 @@ void symbols_close(struct symbols *symbols) {
     free(symbols);
 }
 
-/* Demangles by the C++ library, which is loaded only when there is a C++ name. */
+/* Demangles a name by the C++ library, which is loaded only once there is a C++ name. */
 static char *demangle_name(const char *name) {
     static char *(*demangler)(const char *, char *, size_t *, int *);
     static bool looked;
@@ -127,7 +129,7 @@ static char *demangle_name(const char *name) {
 }
 
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance) {
-    /* all functions before index `low` start at or below `address` */
+    /* all functions with an index below `low` start at or below `address` */
     size_t low = 0, high = symbols->count;
     while (low < high) {
         size_t middle = (low + high) / 2;

@@ -102,7 +102,7 @@ void json_signed(struct json_writer *writer, const char *key, int64_t value) {
 void json_number(struct json_writer *writer, const char *key, double value) {
     begin_value(writer, key);
     if (isfinite(value))
-        /* LC_NUMERIC is C, so the number has a decimal point */
+        /* the program never sets a locale, so the number has a decimal point */
         fprintf(writer->stream, "%.6g", value);
     else
         fputs("null", writer->stream);

@@ -97,7 +97,8 @@ char *text_printable(const char *foreign, char *text, size_t size) {
 
 /* --- tables --- */
 
-/* Counts characters, not bytes; wide and combining characters count as one. */
+/* Returns how many columns a text takes: characters are counted, not bytes; wide and combining
+ * characters count as one. */
 static size_t display_width(const char *text) {
     size_t width = 0;
     for (; *text; text++)
@@ -125,7 +126,7 @@ static void measure_columns(const struct text_table *table, size_t *widths) {
     }
 }
 
-/* Prints at most `room` characters of the last cell; SIZE_MAX: all. */
+/* Prints at most `room` characters of a row's last cell; SIZE_MAX: all. */
 static void print_last(FILE *stream, const char *cell, size_t room) {
     for (; *cell && (room || is_continuation(*cell)); cell++) {
         room -= !is_continuation(*cell);

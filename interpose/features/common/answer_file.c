@@ -17,10 +17,12 @@ static const char *const names[BFC_ANSWERS] = {
     [BFC_ANSWER_WHO] = BFC_WHO_ANSWER,
     [BFC_ANSWER_PLAN] = BFC_PLAN_ANSWER,
 };
-static char paths[BFC_ANSWERS][96]; /* path of the last answer of each kind; "": none was written */
-static bool ended;                  /* atomic: the process exits */
+/* path of the last file of each kind of answer; "": none was written */
+static char paths[BFC_ANSWERS][96];
+static bool ended; /* atomic: whether the process is exiting */
 
-/* Creates and writes the file. Returns 0, or the errno of the call that failed. */
+/* Creates the file and writes the parts into it. Returns 0, or the errno of the call that
+ * failed. */
 static int write_file(const char *path, const struct bfc_answer_part *parts, size_t count) {
     int file = bfc_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     bool good = file >= 0;

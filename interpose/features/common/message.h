@@ -1,9 +1,9 @@
 /*
  * A text for people on standard error that is longer than a line.
  *
- * It is one write, so that texts of several processes do not mix; what does not fit is cut off. The
- * memory is the kernel's, since the thread may be inside the program's malloc. One thread at a time
- * for one message.
+ * It is written at once, so that texts of several processes do not mix; what does not fit is cut
+ * off. The memory is requested from the kernel, since the thread may be inside the program's
+ * malloc. One message is for one thread at a time.
  */
 #ifndef BFC_INTERPOSE_MESSAGE_H
 #define BFC_INTERPOSE_MESSAGE_H

@@ -22,8 +22,8 @@
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
 
-/* Addresses to reserve, as a multiple of the device's memory: they cost nothing, and no block has
- * to wait for addresses. */
+/* How many addresses to reserve at once, in multiples of the device's memory. They cost nothing,
+ * and with enough of them no block has to wait for addresses. */
 enum { ADDRESSES_FACTOR = 4 };
 
 /* ---- around each call ---- */
@@ -31,7 +31,8 @@ enum { ADDRESSES_FACTOR = 4 };
 /* What a call for pages has changed in its thread, to be undone after the call. */
 struct visit {
     const struct bfc_driver *driver;
-    struct bfc_arena *arena; /* the arena that was entered; NULL: its context has ended */
+    /* the arena that the thread has entered; NULL: its context has ended */
+    struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
 };

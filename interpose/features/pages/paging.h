@@ -13,10 +13,12 @@
 
 /* State of an arena whose pool has pages. */
 struct bfc_paging {
-    uint64_t granule;               /* least bytes of a page */
-    CUmemAllocationProp properties; /* properties of each page */
+    uint64_t granule;               /* the bytes of the smallest page */
+    CUmemAllocationProp properties; /* the properties that each page is created with */
     struct bfc_page_calls calls;
-    uint64_t unreported; /* bytes of created pages without an event yet; for the pages' turn */
+    /* bytes of created pages that no event has reported yet; only the thread that has the pages'
+     * turn uses this */
+    uint64_t unreported;
 };
 
 extern unsigned bfc_paging_slot;

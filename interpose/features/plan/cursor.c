@@ -1,11 +1,12 @@
-/* Matches a thread's allocations with the slots of its course. */
+/* Matches the allocations of a thread with the slots that the plan has for that thread. */
 #include "interpose/features/plan/cursor.h"
 
 enum {
-    REACH = 16,          /* slots searched on each side of the expected one */
-    MOST_UNMATCHED = 64, /* allocations in a row without a match that lose the position */
-    SIGNS = 4, /* slots of a period's beginning that must come in a row to find a lost position */
-    DOUBT = 8, /* allocations after a jump within which the jump can be undone */
+    REACH = 16, /* how many slots are searched on each side of the expected one */
+    /* after so many allocations in a row without a match the position is lost */
+    MOST_UNMATCHED = 64,
+    SIGNS = 4, /* so many of a period's first slots must come in a row to find a lost position */
+    DOUBT = 8, /* a jump can be undone within so many allocations after it */
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
@@ -41,14 +42,15 @@ void bfc_cursor_note_sizes(struct bfc_course *course) {
     }
 }
 
-/* Whether a slot may have this size, by a bit of its hash, which saves most searches in vain. */
+/* Whether a slot may have this size: the bit for the size's hash is set. Most sizes that no slot
+ * has are told apart that way, without a search. */
 static bool is_planned(const struct bfc_course *course, uint64_t size) {
     uint32_t bit = size_bit(size);
     return course->sizes[bit / 64] >> bit % 64 & 1;
 }
 
-/* Whether the slot `behind` slots before the expected one has this size and was skipped in this
- * period, so that its allocation may still come. */
+/* Whether the slot that comes `behind` slots before the expected one has this size and was skipped
+ * in this period, so that its allocation may still come. */
 static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
                       struct bfc_match *match) {
     match->next_round = false;
@@ -57,8 +59,9 @@ static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t
            course->slots[match->at].size == size;
 }
 
-/* Accepts only equal sizes: where sizes vary, nearly every slot would match. The search ends at
- * half a period, beyond which a slot is nearer in the other direction. */
+/* Searches the neighbours of the expected slot for one of exactly this size: where sizes vary,
+ * nearly every slot would match a range of sizes. The search ends at half a period, beyond which a
+ * slot is nearer in the other direction. */
 static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     uint32_t half = (course->count - course->prefix) / 2;
     uint32_t reach = course->periodic && half < REACH ? half : REACH;
@@ -83,15 +86,17 @@ static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
     return at >= 0 && at < course->count && course->slots[at].size == size;
 }
 
-/* Looks where the position would be without the last jump: there, if the allocation that caused the
- * jump replaced a planned one; a slot earlier, if that allocation was an additional one. */
+/* Looks for the allocation's slot where the position would be without the last jump: there, if the
+ * allocation that caused the jump came in place of a planned one; a slot earlier, if that
+ * allocation was not planned at all. */
 static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     int64_t at = (int64_t)course->at - course->moved;
     return is_doubted(course) &&
            (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
 }
 
-/* Returns the index of the first slot whose event is not before `event`; `count`: none. */
+/* Returns the index of the first slot whose event is not before `event`; if there is none, the
+ * number of slots. */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
     while (low < high) {
@@ -104,8 +109,8 @@ static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     return low;
 }
 
-/* Searches the anchors only after two allocations without a match, since a single unplanned size
- * may equal an anchor's by chance. */
+/* Searches the sizes that are unique in the plan (anchors), but only after two allocations without
+ * a match, since one unplanned allocation may have such a size by chance. */
 static bool search_anchors(const struct bfc_course *course, uint64_t size,
                            struct bfc_match *match) {
     if (course->unmatched < 2 && !course->lost)
@@ -145,7 +150,8 @@ static void begin_round(struct bfc_course *course) {
     course->moved = 0;
 }
 
-/* While the position is lost, finds it again once the first slots of the period come in a row. */
+/* Finds a lost position again, once the allocations have the sizes of the period's first slots in a
+ * row. */
 static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     uint32_t length = course->count - course->prefix, signs = length < SIGNS ? length : SIGNS;
     if (!course->periodic)
@@ -161,7 +167,8 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->unmatched = course->begun = 0;
 }
 
-/* A jump right after another counts from before the first, so that both can be undone together. */
+/* Notes by how far the position has moved. If it jumps again right after a jump, the distance
+ * counts from before the first jump, so that both can be undone together. */
 static void note_move(struct bfc_course *course, const struct bfc_match *match) {
     if (match->returned || course->lost || !is_doubted(course))
         course->moved = 0;

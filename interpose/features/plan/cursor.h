@@ -18,31 +18,33 @@
 struct bfc_slot {
     uint64_t size;    /* bytes, rounded by bfc_plan_round */
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
-    uint32_t event;   /* index of the event in the plan */
-    uint32_t matched; /* round in which the slot was matched last */
+    uint32_t event;   /* index of the event in the plan that allocates the block */
+    uint32_t matched; /* the round of the period in which the slot was matched last */
     bfc_addr below[BFC_PLACE_HINTS]; /* hints for bfc_pool_allocate_at */
 };
 
 enum { BFC_SIZE_WORDS = 64 };
 
 struct bfc_course {
-    struct bfc_slot *slots; /* in the order of the plan */
+    struct bfc_slot *slots; /* the slots, in the order of the plan */
     uint32_t count, prefix; /* number of slots; number of slots before the period */
     uint32_t at;            /* index of the expected slot; `count`: no slot is left */
     uint32_t round;         /* number of the current period, from 1 on */
-    int64_t miss_budget;    /* misses that the follower still accepts, in units of follow.c */
-    int64_t earned;         /* what this period added to `miss_budget` */
+    int64_t miss_budget;    /* how many misses are still accepted, in units that follow.c defines */
+    int64_t earned;         /* how many units this period has added to `miss_budget` */
     int32_t moved;          /* distance of the last jump in this period, in slots; 0: no jump */
-    uint32_t moved_at;      /* index of the slot that was expected right after that last jump */
+    uint32_t moved_at;      /* index of the slot that was expected just after the last jump */
     uint32_t unmatched;     /* allocations in a row without a match */
-    uint32_t begun; /* once lost: how many allocations in a row match the period's first slots */
+    /* while the position is lost: how many allocations in a row match the period's first slots */
+    uint32_t begun;
     bool lost;
-    bool periodic;               /* slot `prefix` follows the last slot */
-    bool jitter;                 /* a slot also matches sizes down to half its own */
-    uint32_t thread, device;     /* numbers of thread and device in the plan */
+    bool periodic;               /* whether the period begins again after the last slot */
+    bool jitter;                 /* whether a slot also matches sizes down to half its own */
+    uint32_t thread, device;     /* the numbers of the thread and the device in the plan */
     const struct bfc_plan *plan; /* the plan whose anchors are searched */
     uint64_t owner; /* atomic: number of the thread that uses the course; 0: no thread does */
-    uint64_t sizes[BFC_SIZE_WORDS]; /* a bit for the hash of each slot's size */
+    /* one bit for each value of a hash, set if some slot's size has it */
+    uint64_t sizes[BFC_SIZE_WORDS];
 };
 
 /* The slot that the plan has for an allocation. */
@@ -50,18 +52,18 @@ struct bfc_match {
     uint32_t at;     /* if `known`: index of the matched slot, else of the expected one */
     bool known;      /* false: the position is lost, or no slot is left */
     bool same;       /* the allocation matches the slot */
-    bool next_round; /* the slot belongs to the next period */
-    bool jumped;     /* the slot is not the expected one */
-    bool returned;   /* the match undoes the last jump */
+    bool next_round; /* whether the slot belongs to the next period */
+    bool jumped;     /* whether the slot is not the expected one */
+    bool returned;   /* whether this match undoes the last jump */
 };
 
-/* Fills `sizes` from the slots. */
+/* Sets the bits in `sizes` for all slots. */
 void bfc_cursor_note_sizes(struct bfc_course *course);
 
 /* Looks up a size that was rounded by bfc_plan_round; changes nothing. */
 struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size);
 
-/* Moves past an allocation that was served or has failed for good. */
+/* Moves the position past an allocation that was served, or that has failed for good. */
 void bfc_cursor_pass(struct bfc_course *course, const struct bfc_match *match, uint64_t size);
 
 /* Moves to the first slot whose event is not before `event`, and begins a new period. */

@@ -21,17 +21,18 @@
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,         /* units of miss_budget that one miss costs */
-    CHANGE = 15,       /* units that a deviation from the plan adds */
-    AMPLE = 32,        /* a budget so many times the probable cost is ample */
-    STRIPPED_MOST = 8, /* 2 to this power: the longest pause between requests, in periods */
+    MISS = 10,   /* how many units of miss_budget one miss costs */
+    CHANGE = 15, /* how many units each deviation from the plan adds */
+    AMPLE = 32,  /* a miss_budget of so many times the probable cost is ample */
+    /* the longest pause between requests for the plan's memory is 2 to this power, in periods */
+    STRIPPED_MOST = 8,
 };
 
 /* The course that the calling thread used last. */
 static __thread struct {
-    uint64_t follower; /* id of the course's follower; 0: none */
+    uint64_t follower; /* id of the follower that has the course; 0: the thread has used none */
     struct bfc_course *course;
-    uint64_t thread; /* number of the thread in the process; 0: none yet */
+    uint64_t thread; /* number of this thread in the process; 0: it has none yet */
     bool gives_back; /* end_thread is registered */
 } mine INITIAL_EXEC;
 
@@ -193,8 +194,9 @@ static void take_memory(struct bfc_arena *arena, struct bfc_follower *follower, 
     }
     bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
     bfc_store_seq_cst(&follower->memory, first);
-    /* Another thread may have left the plan meanwhile: either it saw the memory, or this check sees
-     * that it left. */
+    /* Another thread may have stopped following the plan meanwhile. Either that thread has seen the
+     * memory, or this check sees that it stopped, so that one of the two opens the memory to every
+     * allocation. */
     if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
         bfc_pool_set_apart(arena->pool, first, false);
     bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
@@ -221,8 +223,8 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Lets some periods pass before the plan's memory is requested again: pages that move away and back
- * in every period cost more than the plan saves. */
+/* Lets some periods pass before the plan's memory is requested again. Pages that move away and back
+ * in every period would cost more than the plan saves. */
 static void rest_after_strip(struct bfc_follower *follower) {
     uint32_t before = bfc_load_relaxed(&follower->stripped);
     uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
@@ -230,7 +232,7 @@ static void rest_after_strip(struct bfc_follower *follower) {
     bfc_store_relaxed(&follower->stripped, times);
 }
 
-/* If the plan's memory is gone, opens what pages are left of it to every allocation. */
+/* If the plan's memory is gone, the pages that are left of it are opened to every allocation. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
     struct bfc_block_info block;
     if (is_there(arena, follower, memory) ||
@@ -243,7 +245,8 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
     }
 }
 
-/* Reserves the plan's memory for the plan, or with `apart` false opens it to every allocation. */
+/* Keeps the plan's memory for planned blocks, or, if `apart` is false, opens it to every
+ * allocation. */
 static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
     bfc_addr memory = bfc_load_seq_cst(&follower->memory);
     if (memory && is_there(arena, follower, memory))
@@ -334,7 +337,7 @@ static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
         log_unplanned_device(arena->device);
 }
 
-/* Of several contexts that begin at once only one follows the plan of BFC_PLAN=FILE. */
+/* If several contexts begin at once, only one of them follows the plan of BFC_PLAN=FILE. */
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
 
 void bfc_plan_arena_publishing(struct bfc_arena *made) {
@@ -345,7 +348,8 @@ void bfc_plan_arena_publishing(struct bfc_arena *made) {
     follow_first(made, plan);
 }
 
-/* Looks up the first gaps; later ones are looked up by the thread of learn.c. */
+/* Looks up the gaps of the first slots; the thread of learn.c looks up those of the others
+ * later. */
 void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours) {
     if (!bfc_plan_of_file())
         return;
@@ -399,8 +403,8 @@ static void give_back_places(struct bfc_follower *follower) {
     }
 }
 
-/* When a thread ends, its courses return to the beginning of the period for a later thread that
- * does the same. */
+/* When a thread ends, its courses are set back to the beginning of the period, so that a later
+ * thread that does the same can take them. */
 static void end_thread(void *unused) {
     (void)unused;
     struct bfc_arena *arena = NULL;
@@ -433,9 +437,11 @@ struct call {
     struct bfc_follower *follower;
     struct bfc_course *course;
     struct bfc_match match;
-    uint64_t bytes, size; /* what the program asked for; that, rounded by bfc_plan_round */
+    /* the size that the program asked for, and that size rounded by bfc_plan_round */
+    uint64_t bytes, size;
     unsigned flags;
-    const struct bfc_slot *refused; /* the slot whose place this call found occupied; NULL: none */
+    /* a slot whose place this call has found occupied; NULL: there is none */
+    const struct bfc_slot *refused;
     struct bfc_block_info *block;
 };
 
@@ -452,7 +458,8 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* Allocates at the matched slot's place, or at the expected one's if that is large enough. */
+/* Allocates at the place of the slot that matches. If none does, allocates at the place of the
+ * expected slot if that is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
@@ -491,8 +498,8 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether the miss_budget is at least `times` the probable cost. Only for an allocation that came
- * in place of a slot of the period: the lifetime of others is not known. */
+/* Whether the miss_budget is at least `times` the probable cost. It is false for an allocation that
+ * came in place of no slot of the period, since nothing is known about how long that will live. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -514,8 +521,8 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     return bfc_pool_allocate(pool, call->bytes, flags, call->block);
 }
 
-/* Counts an allocation without a planned place as a miss; not while a plan of BFC_PLAN=auto has not
- * asked for its memory yet. */
+/* Counts an allocation for which the plan has no place as a miss. A plan of BFC_PLAN=auto counts
+ * none before it has requested its memory. */
 static NOINLINE void note_missed(const struct call *call) {
     struct bfc_segment_plan *to = published_plan(call->arena);
     if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
@@ -532,13 +539,13 @@ static NOINLINE void note_missed(const struct call *call) {
         count_one(&to->busy);
 }
 
-/* Whether the allocation is a new deviation from the plan. A slot that comes after it was skipped
- * belongs to a deviation counted earlier. */
+/* Whether the allocation is a new deviation from the plan. If its slot was skipped earlier in the
+ * period, the deviation was counted then. */
 static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
     return !match->jumped || match->next_round || match->at >= course->at;
 }
 
-/* Counts an allocation that was not the one to come next in the plan. */
+/* Counts an allocation that is not the one that the plan expects next. */
 static NOINLINE void note_unexpected(const struct call *call) {
     struct bfc_course *course = call->course;
     if (is_change(course, &call->match)) {
@@ -551,8 +558,8 @@ static NOINLINE void note_unexpected(const struct call *call) {
         count_one(&published_plan(call->arena)->resumed);
 }
 
-/* Limits a surplus of the miss_budget to twice what the deviations of a period added, and a deficit
- * to one miss for each slot. */
+/* Bounds the miss_budget at the end of a period: above, at twice what the deviations of the period
+ * added; below, at one miss for each slot. */
 static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
     course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
@@ -560,7 +567,8 @@ static void limit_miss_budget(struct bfc_course *course) {
     course->earned = 0;
 }
 
-/* Runs at the beginning of a period, and when the position in the plan was lost or found again. */
+/* Does what is due at the beginning of a period, and when the position in the plan was lost or
+ * found again. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {
@@ -639,13 +647,15 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
-        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller tries again */
+        /* The caller repeats an allocation with BFC_ALLOCATE_HIT_ONLY that has failed. */
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY))
             count_one(&published_plan(arena)->missed);
         return status;
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
-            return BFC_OUT_OF_MEMORY; /* the caller repeats it without BFC_ALLOCATE_HIT_ONLY */
+            /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
+            return BFC_OUT_OF_MEMORY;
         ask_for_memory(arena, follower, course->round);
     }
     struct call call = {.arena = arena,
@@ -663,7 +673,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
 static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
                                         struct bfc_block_info *block) {
     struct bfc_follower *follower = current_follower(arena);
-    if (UNLIKELY(!follower)) /* another thread has left the plan meanwhile */
+    if (UNLIKELY(!follower)) /* another thread has stopped following the plan meanwhile */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
     const struct bfc_slot *refused = NULL;
     if (take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, &refused, block))

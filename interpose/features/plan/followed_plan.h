@@ -25,13 +25,15 @@ struct bfc_plan {
     const struct bfc_plan_arena *arenas;
     const struct bfc_plan_event *events;
     const struct bfc_plan_anchor *anchors;
-    bool automatic;               /* made by this job (BFC_PLAN=auto), not read from a file */
-    const struct plan_lead *lead; /* what preceded the loop of an automatic plan; NULL: not known */
+    bool automatic; /* whether this job made the plan (BFC_PLAN=auto), or read it from a file */
+    /* the allocations before the loop of an automatic plan; NULL: not known */
+    const struct plan_lead *lead;
 };
 
-/* Takes over the bytes of a plan, checks them and points into them. False: the bytes are freed, and
- * the error says why the plan cannot be followed (damaged, foreign, contradicting itself, two
- * blocks in one place at a time...). O(events log events); not for a hot path. */
+/* Checks the bytes of a plan, points into them and takes them over. False: they are freed, and
+ * `error` says why the plan cannot be followed: it is damaged, of another version, contradicts
+ * itself, has two blocks in one place at a time, and so on. O(events log events); not for a hot
+ * path. */
 bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_error *error);
 
 /* Whether no two blocks of a valid plan are in one place at a time. O(events log events). */
@@ -44,7 +46,8 @@ bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
  * an arena at a time; makes no call of the driver. */
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
 
-/* Stops following: what is free of the plan's memory serves all. Thread-safe; calls no driver. */
+/* Stops following the plan: from now on the free part of the plan's memory serves every allocation.
+ * Thread-safe; calls no driver. */
 void bfc_plan_leave(struct bfc_arena *arena);
 
 /* Gives all idle regions but the plan's back to the driver; returns their bytes. It may wait for
@@ -56,8 +59,9 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
  * threads at a time; makes no call of the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* Functions of struct bfc_feature. With BFC_PLAN=FILE the first arena of each device follows the
- * plan before it is published, so that no thread allocates from it before. */
+/* Functions of struct bfc_feature. With BFC_PLAN=FILE the first arena of each device begins to
+ * follow the plan before other threads can find the arena, so that none of them allocates from it
+ * first. */
 extern unsigned bfc_plan_slot;
 void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
                     struct bfc_upstream *upstream);
@@ -67,8 +71,9 @@ void bfc_plan_forget(struct bfc_arena *arena);
 
 bool bfc_plan_is_followed(const struct bfc_arena *arena);
 
-/* Returns the plan that the arena follows or followed last, but prefers one whose `lead` is known;
- * NULL: none so far. The plan lives as long as the arena. Thread-safe. */
+/* Returns the plan that the arena follows or followed last. A plan of which the allocations before
+ * the loop (`lead`) are known is preferred. NULL: the arena has followed none. The plan lives as
+ * long as the arena. Thread-safe. */
 const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena);
 
 /* Writes the plans of this process for a reader that requested them (BFC_PLAN_ANSWER), one for each

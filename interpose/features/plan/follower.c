@@ -5,11 +5,13 @@
 
 enum {
     COURSES_MOST = 64,
-    FORESEEN_MOST = 4096,     /* of a plan with more blocks, only wanted gaps are looked up */
-    LOOKED_AT_MOST = 1 << 21, /* planned blocks that one call of bfc_follower_look_ahead visits */
+    /* if a plan has more blocks, only gaps that were asked for are looked up */
+    FORESEEN_MOST = 4096,
+    /* how many planned blocks one call of bfc_follower_look_ahead goes through */
+    LOOKED_AT_MOST = 1 << 21,
 };
 
-/* Sets where in the plan's memory each arena of the plan begins, unless it is of another device. */
+/* Sets where in the plan's memory the arenas of the plan begin that are of this device. */
 static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
                     uint64_t *starts) {
     const struct bfc_plan *plan = follower->plan;
@@ -59,7 +61,7 @@ static void begin_courses(struct bfc_follower *follower, const struct bfc_arena 
         course->device = (uint32_t)arena->device;
         course->periodic = course->count > course->prefix && follower->plan->header->period;
         course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
-        course->count = 0; /* fill_slots counts it again */
+        course->count = 0; /* fill_slots counts the slots as it fills them in */
     }
 }
 

@@ -7,7 +7,7 @@
 #include "interpose/features/plan/followed_plan.h"
 #include "interpose/features/plan/gaps.h"
 
-/* The offset of an allocation for which the plan has no place. */
+/* The offset of a block for which the plan has no place. */
 #define BFC_NO_PLACE UINT64_MAX
 
 struct bfc_follower {
@@ -17,17 +17,19 @@ struct bfc_follower {
     bfc_addr memory; /* atomic: address of offset 0; 0: the plan has no memory */
     uint64_t bytes;  /* size of the plan's memory */
     uint64_t mean;   /* mean bytes of a planned block */
-    unsigned asks;   /* atomic: 1 while a thread requests the memory */
-    uint32_t refused_round; /* atomic: round in which the memory was refused; 0: it was not */
-    uint32_t stripped;   /* atomic: how often pages of the memory were moved elsewhere, bounded */
-    uint32_t not_before; /* atomic: the memory is not requested before this round */
+    unsigned asks;   /* atomic: 1 while a thread is requesting the plan's memory */
+    /* atomic: the round in which the device refused the plan's memory; 0: it did not */
+    uint32_t refused_round;
+    /* atomic: how often pages of the plan's memory have moved elsewhere, up to a bound */
+    uint32_t stripped;
+    uint32_t not_before; /* atomic: the plan's memory is not requested before this round */
     struct bfc_course *courses;
     uint32_t course_count;
-    struct bfc_slot *slots; /* slots of all courses */
+    struct bfc_slot *slots; /* the slots of all courses */
     uint32_t slot_count;
     struct bfc_gaps *gaps; /* gaps of each slot; NULL: the host had no memory for them */
-    uint32_t looked;       /* number of slots whose gaps were looked up; used by one thread */
-    bool wants_gaps;       /* atomic: a thread has asked for gaps that are not looked up yet */
+    uint32_t looked;       /* number of slots whose gaps were looked up; only one thread uses it */
+    bool wants_gaps; /* atomic: whether a thread has asked for gaps that are not looked up yet */
     struct bfc_places places;
 };
 
@@ -35,7 +37,7 @@ struct bfc_follower {
 struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan);
 void bfc_follower_drop(struct bfc_follower *follower);
 
-/* Returns the gaps of a slot. NULL: they are not known yet; they will be looked up later. */
+/* Returns the gaps of a slot. NULL: they are not known yet, and are put down to be looked up. */
 const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
                                          const struct bfc_slot *slot);
 

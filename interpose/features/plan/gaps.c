@@ -7,15 +7,16 @@
 
 /* The lifetime of a planned block. */
 struct stay {
-    uint64_t birth, death;  /* times of its begin and end, in ticks */
-    uint64_t begin, length; /* ticks: of the period; length 0: the plan has no period */
+    uint64_t birth, death;  /* when the block is allocated and freed, in ticks */
+    uint64_t begin, length; /* length of the period in ticks; 0: the plan has no period */
 };
 
 static bool in_period(const struct stay *stay, uint64_t birth) {
     return stay->length && birth >= stay->begin;
 }
 
-/* Ticks from one moment of the period to the next occurrence of another. */
+/* Returns how many ticks pass from one moment of the period to the next occurrence of another
+ * moment. */
 static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
     return to >= from ? to - from : stay->length - (from - to);
 }
@@ -24,7 +25,8 @@ static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
-    if (!in_period(stay, other->birth)) /* a block of the prefix may live through the periods */
+    /* A block that is allocated before the first period may live through all periods. */
+    if (!in_period(stay, other->birth))
         return other->death >= stay->begin + stay->length;
     return ticks_to(stay, stay->birth, other->birth) < stay->death - stay->birth ||
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;

@@ -1,5 +1,6 @@
 /* Places for allocations that a plan does not foresee: gaps between planned blocks that stay free
- * as long as the allocation probably lives, that is as the block in whose place it came. */
+ * as long as the allocation probably lives. That is taken to be the lifetime of the planned block
+ * in whose place the allocation came. */
 #ifndef BFC_INTERPOSE_GAPS_H
 #define BFC_INTERPOSE_GAPS_H
 
@@ -21,7 +22,8 @@ struct bfc_gaps {
         uint64_t before;      /* offset of the planned block that ends where the gap begins */
     } list[BFC_GAPS];
     uint32_t count;
-    uint32_t state; /* atomic: enum bfc_gaps_state; the rest is valid once it is BFC_GAPS_KNOWN */
+    /* atomic: enum bfc_gaps_state; the other fields are valid once this is BFC_GAPS_KNOWN */
+    uint32_t state;
 };
 
 enum bfc_gaps_state { BFC_GAPS_UNKNOWN, BFC_GAPS_WANTED, BFC_GAPS_KNOWN };

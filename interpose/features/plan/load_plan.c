@@ -21,12 +21,13 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool looked; /* guarded by the mutex */
 static struct bfc_plan plan;
-static const struct bfc_plan *accepted; /* `plan`, or NULL if there is none */
+static const struct bfc_plan *accepted; /* points to `plan`; NULL if there is none */
 
 static bool read_bytes(int file, struct file_text *text, struct plan_error *error) {
     size_t done = 0;
     ssize_t got = 1;
-    text->bytes = malloc(text->size + 1); /* some mallocs return NULL for 0 bytes */
+    /* at least one byte, since some mallocs return NULL for 0 bytes */
+    text->bytes = malloc(text->size + 1);
     if (!text->bytes)
         return plan_fail_memory(error);
     while (done < text->size && (got > 0 || (got < 0 && errno == EINTR))) {

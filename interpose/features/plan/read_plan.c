@@ -4,11 +4,13 @@
 #include "planner/model/validate.h"
 
 enum { ARENAS_MOST = 256 };
-#define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas */
+#define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas of the plan together */
 
-/* ---- no two blocks in one place at a time, by the planner's validator ---- */
+/* ---- whether two blocks are in one place at a time, by the planner's validator ---- */
 
-/* A row for each event, and behind them the second halves of those that cross the period's end. */
+/* The blocks as the validator gets them: a row for each allocation, and behind those a second row
+ * for each block that is in use when the period ends, for the part of its life in the next
+ * period. */
 struct rows {
     struct lifetimes lifetimes;
     uint64_t *offsets, *peaks;
@@ -45,7 +47,8 @@ static bool crosses_end(const struct bfc_plan *plan, uint32_t event) {
            plan->events[event].death > header->period_birth + header->period_ticks;
 }
 
-/* A block that outlives its period overlaps with the beginning of the next, which is the same. */
+/* A block that outlives its period overlaps with blocks at the beginning of the next period, which
+ * are those of this one. */
 static void add_rows(struct rows *rows, const struct bfc_plan *plan) {
     const struct bfc_plan_header *header = plan->header;
     const struct bfc_plan_event *events = plan->events;

@@ -7,7 +7,8 @@
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];
-    struct file_text texts[BFC_SEGMENT_POOLS]; /* files of automatic plans, by make_file */
+    /* the files that make_file makes of automatic plans */
+    struct file_text texts[BFC_SEGMENT_POOLS];
     struct bfc_answer_part parts[BFC_SEGMENT_POOLS];
     size_t count;
 };

@@ -1,4 +1,4 @@
-/* Tells other jobs what is waited for. */
+/* Announces to other jobs the memory that an allocation waits for. */
 #include "interpose/features/pressure/pressure.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@
 #include "segment/request.h"
 
 #define MS UINT64_C(1000000)
-/* An announcement holds for ANNOUNCED_NS, and is repeated after ANNOUNCE_AFTER_NS of that. */
+/* An announcement holds for ANNOUNCED_NS, and is made again once ANNOUNCE_AFTER_NS of that time has
+ * passed. */
 #define ANNOUNCED_NS (1000 * MS)
 #define ANNOUNCE_AFTER_NS (250 * MS)
 

@@ -23,8 +23,9 @@ enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
-/* Decides what to say: the whole text after a minute without a failure, else at most one line a
- * minute, for which `since` is the number of failures since the last line. */
+/* Decides what to say about a failure: all of the message if there was no failure for a minute,
+ * else at most one line a minute. For that line, `since` is the number of failures since the last
+ * one. */
 static enum speech may_speak(unsigned *since) {
     static uint64_t last_failure_ns, next_line_ns;
     static unsigned silent;
@@ -41,7 +42,8 @@ static enum speech may_speak(unsigned *since) {
     return is_new ? ALL : A_LINE;
 }
 
-/* The bytes of all regions, one after the other, by columns of the map. */
+/* How full the regions are, drawn as a line: the bytes of all regions, one region after the other,
+ * by the columns of that line. */
 struct columns {
     uint64_t reserved, at;
     uint64_t in_use[MAP_WIDTH], pending[MAP_WIDTH];
@@ -81,16 +83,18 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
 /* The figures when an allocation fails, in bytes. */
 struct picture {
     const struct bfc_call *call;
-    const struct bfc_arena *arena; /* the arena of the allocation */
+    const struct bfc_arena *arena; /* the arena in which the allocation failed */
     const struct bfc_options *options;
     struct bfc_pool_stats stats;
-    uint64_t cached;             /* cached in the pool */
-    uint64_t lacking;            /* what bfc_call_lacks returned */
-    struct bfc_page_stats pages; /* figures of a pool with pages; without pages `addresses` is 0 */
-    uint64_t device_free, device_total; /* by the driver's count; 0: not known */
-    uint64_t own_in_use, own_reserved;  /* sums over the process's contexts on the device */
-    uint64_t jobs_in_use, jobs_cached;  /* sums over the user's other preloaded jobs */
-    int32_t cacher;                     /* process id of the job that caches most */
+    uint64_t cached;  /* bytes that the pool has cached */
+    uint64_t lacking; /* what bfc_call_lacks returned */
+    /* figures about the pages of a pool; without pages `addresses` is 0 */
+    struct bfc_page_stats pages;
+    /* what the device has free and in all, by the driver's count; 0: not known */
+    uint64_t device_free, device_total;
+    uint64_t own_in_use, own_reserved; /* sums over all contexts of the process on the device */
+    uint64_t jobs_in_use, jobs_cached; /* sums over the other preloaded jobs of the user */
+    int32_t cacher;                    /* process id of the job that caches most */
     uint64_t cacher_cached;
 };
 
@@ -279,13 +283,13 @@ static bool try_reserve(struct bfc_message *message, const struct picture *p) {
     return true;
 }
 
-/* Bytes by which the pool could grow, by the device and by BFC_LIMIT. */
+/* Returns by how many bytes the pool could grow, as far as the device and BFC_LIMIT allow. */
 static uint64_t room_to_grow(const struct picture *p) {
     return bfc_min(bfc_subtract_saturating(p->device_free, p->arena->left_to_others),
                    bfc_subtract_saturating(p->arena->limit, p->own_reserved));
 }
 
-/* Blocks at planned places may lie in the middle of cached memory and split it. */
+/* Whether blocks at planned places may lie in the middle of cached memory and split it. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
     if (!bfc_load_relaxed(&p->arena->placer) ||
         !bfc_load_relaxed(&p->arena->stats.section->plan.memory) || !p->cached ||
@@ -299,7 +303,7 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
     return true;
 }
 
-#define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that is advised */
+#define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that the message advises */
 
 /* Whether regions are as large as advised already, or their size depends on no setting. */
 static bool growth_is_settled(const struct bfc_options *options) {
@@ -307,7 +311,8 @@ static bool growth_is_settled(const struct bfc_options *options) {
            (options->growth_size >= GROWTH_ADVISED && options->growth != BFC_GROWTH_EXACT);
 }
 
-/* Larger regions help if the gaps and what could still be reserved would suffice in one piece. */
+/* Whether larger regions would help: if the gaps in the regions and what could still be reserved
+ * would suffice in one piece. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = room_to_grow(p);
     if (p->pages.addresses || growth_is_settled(p->options) || !p->cached ||
@@ -352,8 +357,8 @@ static bool try_features(struct bfc_message *message, const struct picture *p) {
     return false;
 }
 
-/* Each function adds one piece of advice, and returns whether it applies. For a request that is too
- * large for the device, only the features are asked. */
+/* Functions each of which adds one piece of advice, and returns whether it applies. For a request
+ * that is too large for the device, only the features are asked. */
 static bool (*const advice[])(struct bfc_message *message, const struct picture *p) = {
     try_limit, try_reserve, try_without_plan, try_growth, try_trim, try_wait, try_features,
 };
@@ -479,7 +484,8 @@ void bfc_explain_out_of_memory(const struct bfc_call *call) {
     struct bfc_message *message = speech == ALL ? bfc_message_begin(MESSAGE) : NULL;
     if (!message)
         return;
-    int cancel = bfc_cancel_disable(); /* opening files is a cancellation point */
+    /* cancellation is disabled because opening files is a cancellation point */
+    int cancel = bfc_cancel_disable();
     add_out_of_memory(message, call, &process->options);
     bfc_cancel_restore(cancel);
     bfc_message_end(message);

@@ -22,7 +22,7 @@ static uint64_t cached_on(CUdevice device) {
     return cached;
 }
 
-/* Whether so many bytes are cached, counted with what the driver rounds up. */
+/* Whether so many bytes are cached, including those that the driver has added by rounding up. */
 static bool has_cached(CUdevice device, uint64_t bytes) {
     uint64_t cached = cached_on(device);
     return bytes <= cached ||
@@ -36,7 +36,8 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
 
-/* atomic: of each section, the last turn in which this process could have handed memory over */
+/* atomic: for each section, the last turn in the queue in which this process could have handed
+ * memory over */
 static uint64_t kept_in_turn[BFC_SEGMENT_POOLS];
 
 static bool keeps_memory(unsigned section, const struct bfc_awaited *awaited) {

@@ -36,9 +36,9 @@ uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
 
 /* Memory that an allocation waits for on a device. */
 struct bfc_demand {
-    uint64_t bytes;      /* 0: nothing is waited for any more */
+    uint64_t bytes;      /* 0: no allocation waits any more */
     uint64_t turn_ns;    /* when the allocation became the first in the queue */
-    uint64_t free_bytes; /* free on the device */
+    uint64_t free_bytes; /* bytes that are free on the device */
 };
 
 /*

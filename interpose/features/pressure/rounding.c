@@ -24,7 +24,8 @@ uint64_t bfc_rounded_up_on(CUdevice device) {
     return sum;
 }
 
-/* The driver makes a region above 1 MiB less than twice as large, and less than a page larger. */
+/* Returns the most that the driver can have taken for regions above 1 MiB: it makes each less than
+ * twice as large, and less than a page larger. */
 uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job) {
     return bfc_add_saturating(bytes, bfc_min(bytes, job->regions * BFC_DRIVER_PAGE));
 }

@@ -50,11 +50,11 @@ struct wait {
     /* When the driver was last asked, and what was free then, without BFC_RESERVE. */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_queue_place turn;
-    uint64_t turn_ns; /* when the call became the first in the queue; 0: it never was */
+    uint64_t turn_ns; /* when the call became the first in the queue; 0: never */
     bool announced;
-    bool settled;  /* the last two looks saw the same sum of reserved bytes */
-    bool aside;    /* BFC_LIMIT prevents the allocation at the moment */
-    bool saw_jobs; /* other jobs were seen on the device during the wait */
+    bool settled;  /* whether the last two looks found the same sum of reserved bytes */
+    bool aside;    /* whether BFC_LIMIT prevents the allocation at the moment */
+    bool saw_jobs; /* whether other jobs were seen on the device during the wait */
     size_t jobs, waiters;
     struct bfc_other_job job[BFC_JOBS_MOST];
     struct bfc_waiting all[MOST_WAITERS];
@@ -84,8 +84,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's slot. This is done each time before the queue is examined, since a wait in
- * a signal handler uses the same slot and then frees it. */
+/* Fills in the thread's slot of the segment. That is done before each look at the queue, since a
+ * wait in a signal handler uses the same slot and then frees it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -108,7 +108,7 @@ static void give_slot_back(const struct wait *wait) {
 
 /* ---- looking at the queue ---- */
 
-/* Describes this process as other jobs see it. */
+/* Describes this process as other jobs see it in the queue. */
 static struct bfc_other_job describe_ourselves(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_other_job job = {.pid = wait->published->pid};
@@ -141,7 +141,7 @@ static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *w
                   16) == 0;
 }
 
-/* Adds the waiters of this process; returns the index of the calling thread's. */
+/* Adds the waiters of this process to the queue; returns the index of the calling thread's. */
 static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     size_t own = 0;
     const struct bfc_other_job job = describe_ourselves(wait);
@@ -155,7 +155,7 @@ static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     return own;
 }
 
-/* Bytes free on the device, without BFC_RESERVE; 0: not known. */
+/* Returns how many bytes are free on the device, without BFC_RESERVE; 0: not known. */
 static uint64_t free_on_device(const struct bfc_call *call) {
     size_t free_bytes, total;
     if (!call->driver->cuMemGetInfo_v2 ||
@@ -198,7 +198,8 @@ static bool is_stuck_across_devices(struct wait *wait) {
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
 }
 
-/* Adds the waiters of other jobs; returns the bytes that jobs without a waiter hold. */
+/* Adds the waiters of other jobs to the queue; returns the bytes that jobs without a waiter
+ * hold. */
 static uint64_t add_others(struct wait *wait, uint64_t now) {
     uint64_t reach = 0;
     for (size_t i = 0; i < wait->jobs; i++) {
@@ -256,7 +257,7 @@ static void look_at_queue(struct wait *wait) {
     note_turn(wait, now);
 }
 
-/* ---- the one whose turn it is ---- */
+/* ---- the waiter whose turn it is ---- */
 
 /* Bytes that the device lacks for the allocation. */
 static uint64_t device_lacks(const struct wait *wait) {
@@ -273,7 +274,8 @@ static bool cached_suffices(const struct wait *wait) {
     return lacks <= cached;
 }
 
-/* Bytes to ask for: free pages of the pool may make up for all that it lacks, but not fit. */
+/* Returns how many bytes to ask for: what the allocation lacks, or, if it lacks nothing, all of it,
+ * since the pool's free pages may have enough bytes and yet not fit. */
 static uint64_t wanted_bytes(const struct bfc_call *call) {
     uint64_t lacks = bfc_call_lacks(call);
     return lacks ? lacks : call->bytes;
@@ -326,7 +328,7 @@ static void announce_demand(struct wait *wait) {
     bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
 }
 
-/* Bytes that the oldest waiter of another process wants; 0: there is none. */
+/* Returns how many bytes the oldest waiter of another process wants; 0: there is none. */
 static uint64_t bytes_of_next(const struct wait *wait) {
     const struct bfc_waiting *next = NULL;
     for (size_t i = 0; i < wait->waiters; i++)
@@ -429,7 +431,7 @@ static bool signal_interrupts(int number, const sigset_t *blocked) {
  * returns EINTR after any handler, so all handlers are checked. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, the thread's mask */
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, the calling thread's mask */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (signal_interrupts(number, &blocked))

@@ -69,7 +69,7 @@ struct asked {
     struct bfc_request request;
     int pid;
     uint64_t elsewhere;
-    bool given_up; /* the job's answer is not waited for any longer */
+    bool given_up; /* whether the job's answer is not waited for any longer */
 };
 
 static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
@@ -83,7 +83,7 @@ static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid,
     return true;
 }
 
-/* The request was served, or the job can no longer serve it. */
+/* Whether a request to a job is over: the job has answered it, or can no longer do so. */
 static bool is_over(const struct asked *asked) {
     return bfc_request_is_served(&asked->request) || !bfc_segment_may_answer(asked->request.header);
 }
@@ -115,8 +115,8 @@ static void wait_for_answers(const struct asked *asked, size_t count, uint64_t w
         ;
 }
 
-/* A ring of jobs that did not answer within BUSY_NS. Until `until_ns`, they are not waited for so
- * long again. */
+/* A ring of jobs that did not answer within BUSY_NS. Until `until_ns`, their answers are not waited
+ * for so long again. */
 static struct {
     int pid;           /* atomic */
     uint64_t until_ns; /* atomic */
@@ -167,7 +167,7 @@ static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t coun
 struct conversation {
     struct bfc_other_job all[BFC_JOBS_MOST];
     struct asked asked[BFC_JOBS_MOST];
-    size_t jobs, count; /* jobs found; jobs asked */
+    size_t jobs, count; /* how many jobs were found; how many of them were asked */
 };
 
 /* Asks further jobs until those asked by this call cache `bytes` together. False: none is left. */

@@ -37,10 +37,10 @@
 #include "pool/structures/lock.h"
 
 #define BUFFERS 8
-#define RECORDS 8192 /* of a buffer, which becomes one block of the trace */
+#define RECORDS 8192 /* so many records fill a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
-#define MOST_NAPS 10000 /* all naps together last a second */
+#define MOST_NAPS 10000 /* all waits for a free buffer together last a second */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -54,22 +54,26 @@ static uint32_t recording; /* atomic: enum recording */
  * the writer reads. */
 static struct bfc_trace_record (*buffers)[RECORDS];
 static uint32_t counts[BUFFERS];
-static uint32_t filling, writing; /* only rise; a buffer's index is the number modulo BUFFERS */
-static bool gave_up; /* a thread waited in vain for a free buffer, and none was written since */
+/* these numbers only rise; the index of a buffer is its number modulo BUFFERS */
+static uint32_t filling, writing;
+/* whether a thread has waited in vain for a free buffer, and none was written since */
+static bool gave_up;
 static uint64_t sequence, serial;
 static uint32_t threads;
-static CUstream streams[STREAMS_MOST]; /* element i is stream number i + 1 */
+static CUstream streams[STREAMS_MOST]; /* the stream that has the number i + 1 is element i */
 static uint32_t stream_count;
 
-static uint32_t wakes;        /* futex; a thread that has filled a buffer adds 1 */
-static char path[4096 + 300]; /* absolute, since the program may change its working directory */
-static dev_t file_device;     /* these identify the file that this process created */
+static uint32_t wakes; /* a futex, to which a thread that has filled a buffer adds 1 */
+/* an absolute path, since the program may change its working directory */
+static char path[4096 + 300];
+static dev_t file_device; /* device and inode number of the file that this process created */
 static ino_t file_inode;
-static char *packed;     /* a block, as it is written to the file */
-static char *unpacked;   /* a payload of stacks */
+static char *packed;     /* the buffer for a block, as it is written to the file */
+static char *unpacked;   /* the buffer for call stacks, before they are compressed */
 static bool writer_busy; /* atomic: a lock for the file, since the exiting thread writes too */
 
-static __thread uint32_t thread_number INITIAL_EXEC; /* 0: no record was made yet */
+/* number of this thread in the trace; 0: it has made no record yet */
+static __thread uint32_t thread_number INITIAL_EXEC;
 
 /* The call stack of the allocation that this thread is about to record. */
 static __thread struct {
@@ -116,7 +120,7 @@ static bool grow_slots(void) {
 
 static void set_serial(uint64_t address, uint64_t number) {
     if ((slots_used + 1) * 2 > slot_mask + 1 && !grow_slots())
-        return; /* the block's free will not be recorded */
+        return; /* the table cannot grow, so the block's free will not be recorded */
     struct slot *slot = find_block_slot(address);
     slots_used += slot->address == 0;
     *slot = (struct slot){address, number};
@@ -143,7 +147,7 @@ static uint64_t take_serial(uint64_t address) {
 #define STACKS_ROOM ((size_t)256 << 10)
 
 static struct bfc_stack_tables (*stacks_now)(void); /* atomic; NULL: there are no stacks yet */
-static struct bfc_trace_counts copied; /* how much of the tables the trace has already */
+static struct bfc_trace_counts copied; /* how many elements of each table the trace has already */
 
 static size_t put_bytes(char *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
@@ -168,8 +172,8 @@ static uint32_t next_part(uint32_t known, uint32_t had, size_t size) {
     return (uint32_t)bfc_min(known - had, STACKS_ROOM / 8 / size);
 }
 
-/* Writes what the tables got since the last call as the payload of one block. Returns its size; 0
- * if nothing is new. What does not fit is written by the next call. */
+/* Writes what was added to the tables since the last call as the contents of one block of the
+ * trace. Returns its size; 0 if nothing was added. What does not fit is left for the next call. */
 static size_t take_stacks(char *to) {
     struct bfc_stack_tables (*ask)(void) = bfc_load_acquire(&stacks_now);
     if (!ask)
@@ -390,8 +394,8 @@ static void write_stacks(void) {
 
 /* ---- the writer ---- */
 
-/* Whether there is a buffer to write: a full one, or with `all` one that has any record, to which
- * nothing is added from then on. */
+/* Whether there is a buffer to write: a full one, or with `all` one that has any record; no more
+ * records are added to that buffer. */
 static bool take_buffer(bool all) {
     pool_lock(&lock);
     bool taken = writing != filling;
@@ -490,8 +494,9 @@ __attribute__((destructor)) static void finish(void) {
 
 /* ---- records ---- */
 
-/* All buffers are full: waits without the lock until the writer has written one. False: none became
- * free, and until one has, no thread waits again, so that a dead disk costs one wait. */
+/* Waits, without the lock, until the writing thread has written one of the full buffers. False: no
+ * buffer became free. Then no other thread waits until one has become free, so that a disk that
+ * hangs costs one wait. */
 static NOINLINE bool wait_for_buffer(void) {
     for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
@@ -502,7 +507,8 @@ static NOINLINE bool wait_for_buffer(void) {
     return !gave_up;
 }
 
-/* Ends a change of the buffers, and wakes the writer if it has a full one to write. */
+/* Ends a change of the buffers: releases the lock, and wakes the writing thread if it has a full
+ * buffer to write. */
 static void unlock_and_wake(bool full) {
     pool_unlock(&lock);
     if (full) {
@@ -511,7 +517,7 @@ static void unlock_and_wake(bool full) {
     }
 }
 
-/* To be called under the lock. Returns whether the record filled a buffer. */
+/* Adds a record. Returns whether the record has filled a buffer. To be called under the lock. */
 static bool put_record(struct bfc_trace_record record) {
     record.sequence = sequence++;
     if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())

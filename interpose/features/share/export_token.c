@@ -18,7 +18,8 @@ static CUresult ask_context(const struct bfc_driver *driver) {
                                    : CUDA_SUCCESS;
 }
 
-/* Fills in a row: the region's handle, or which pages the block lies in. */
+/* Fills in a row of the token table: the driver's handle of the block's region, or, for a block in
+ * pages, which pages the block lies in. */
 static CUresult describe_region(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                 struct bfc_row *row) {
     const struct bfc_block_info *block = &span->block;
@@ -64,7 +65,8 @@ static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
     return false;
 }
 
-/* Notes the block's token. If another thread has exported the block meanwhile, its token stays. */
+/* Notes the token that was made for the block. If another thread has exported the block meanwhile,
+ * that thread's token is used. */
 static bool note_token(const struct bfc_pointer *span, const struct bfc_token *made,
                        CUipcMemHandle *handle) {
     memcpy(handle, made, sizeof *handle);

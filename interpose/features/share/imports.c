@@ -1,4 +1,4 @@
-/* Opens and closes tokens of other processes. */
+/* Opens and closes blocks of other processes by their tokens. */
 #include "interpose/features/share/share.h"
 
 #include <errno.h>
@@ -17,11 +17,11 @@
 /* The first import id: no block has such an id, since a process may have blocks and imports. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
-/* A block that is open. */
+/* A block of another process that this process has opened. */
 struct import {
     CUdeviceptr start;
     uint64_t size, id;
-    uint64_t table, generation; /* these identify the block and its exporter */
+    uint64_t table, generation; /* the exporter's table and the token's generation */
     unsigned count;             /* openings less closings */
     bool sync_memops;
     struct import *next;
@@ -35,7 +35,7 @@ struct mapping {
     CUcontext context;
     CUdeviceptr base;
     uint64_t size;  /* bytes of the mapping */
-    unsigned opens; /* openings by the driver that are to be closed */
+    unsigned opens; /* how often the driver has opened the mapping, less its closings */
     unsigned uses;  /* the sum of `count` over the mapping's imports */
     struct import *imports;
     struct mapping *next;
@@ -115,7 +115,9 @@ static void forget_mapping(struct mapping *mapping) {
     free(mapping);
 }
 
-/* Forgets the mappings of other memory where a new one lies: they ended unnoticed. */
+/* Forgets mappings of other memory whose addresses overlap those of a new mapping. They must have
+ * ended without a call that this library saw, since the driver has given their addresses out again.
+ */
 static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
@@ -142,8 +144,9 @@ static bool is_same_block(const struct import *import, const struct opening *ope
     return import->table == opening->table && import->generation == opening->generation;
 }
 
-/* Under the lock: counts one more use of a block. If the exporter has freed a block and another one
- * starts at its place, that one replaces it, and a close serves either. */
+/* Counts one more use of the opened block that begins at this offset of the mapping. If the
+ * exporter has freed that block and allocated another one at its place, the entry from now on
+ * describes the new block, and closings count for either. The caller holds the lock. */
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
     struct import *import = import_at(mapping, start);
@@ -162,7 +165,8 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     return true;
 }
 
-/* Opens a block within a mapping that exists, unless the block is open already, and in a region. */
+/* Opens a block without the driver, in a mapping that exists. False: there is no such mapping, or
+ * the block lies in a region and is open already, so that the driver must be called. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -179,7 +183,7 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     return used;
 }
 
-/* Adds a mapping, under the lock. NULL: the host has no memory. */
+/* Adds a mapping to the list. NULL: the host has no memory. The caller holds the lock. */
 static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr base,
                                     uint64_t size) {
     forget_overlaps(&opening->region, base, size);
@@ -196,9 +200,10 @@ static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr b
     return mapping;
 }
 
-/* Notes memory that was mapped at `base`, and sets `pointer` to the block in it; if another thread
- * has mapped the pages of the block meanwhile, to the block in those. The driver counts openings of
- * a region. False: the host has no memory. */
+/* Notes that memory was mapped at `base`, and sets `pointer` to the block's address in it. If
+ * another thread has meanwhile mapped the same pages, `pointer` is set to the block's address in
+ * that mapping. Of a region each opening is counted, because the driver counts them too. False: the
+ * host has no memory. */
 static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size,
                          CUdeviceptr *pointer) {
     pthread_mutex_lock(&all.lock);
@@ -265,8 +270,9 @@ static CUresult map_pages(const struct bfc_token *token, const struct opening *o
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Opens a block in pages with the driver's own errors: not in the exporting process, and not during
- * a capture that forbids it, for which the driver's own call gives the error. */
+/* Opens a block that lies in pages, and returns the errors that the driver documents: the exporting
+ * process itself may not open it. While a capture forbids opening, the driver's own call is made
+ * for its error. */
 static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
                            struct opening *opening, CUdeviceptr *pointer) {
     memcpy(&opening->region, token, sizeof *token);
@@ -327,14 +333,14 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
 
 /* ---- closing ---- */
 
-/* What a close took from the lists, to be put back if the driver fails. */
+/* What a close took from the lists. If the driver then fails to close, it is put back. */
 struct closing {
-    struct import import; /* its count is 1 */
+    struct import import; /* a copy of the entry, for this one use */
     struct mapping mapping;
-    bool closes; /* the driver has to close it */
+    bool closes; /* the driver has counted an opening for each use, so one is to be closed */
 };
 
-/* Takes one use from an import, under the lock. */
+/* Takes one use from an opened block. The caller holds the lock. */
 static void take_use(struct mapping *mapping, struct import *import, struct closing *closing) {
     closing->import = *import;
     closing->import.count = 1;
@@ -348,7 +354,7 @@ static void take_use(struct mapping *mapping, struct import *import, struct clos
         forget_mapping(mapping);
 }
 
-/* Removes one use of the import at `pointer`. False: no import starts there. */
+/* Takes one use from the opened block that begins at `pointer`. False: none begins there. */
 static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *closing) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = find_mapping_of_block(context, pointer);
@@ -358,7 +364,8 @@ static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *
     return mapping;
 }
 
-/* Lists a mapping again that the driver did not close. Without host memory it stays unlisted. */
+/* Lists a use again because the driver failed to close the mapping. Without host memory it stays
+ * unlisted. */
 static void put_back(const struct closing *closing) {
     const struct mapping *mapping = &closing->mapping;
     const struct import *import = &closing->import;
@@ -373,7 +380,8 @@ static void put_back(const struct closing *closing) {
     note_mapping(&opening, mapping->base, mapping->size, &pointer);
 }
 
-/* Unmaps after the last use. A capture may forbid it: then any address gets the driver's error. */
+/* Has the driver close one opening of a region, or unmaps pages after their last use. If a capture
+ * forbids to unmap, the driver is asked to close an address where nothing is, for its error. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)
@@ -400,7 +408,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
 
 /* ---- looking up ---- */
 
-/* Looks in one mapping; false: the address is not in it. */
+/* Describes what lies at the address if the mapping contains it; false: the mapping does not. */
 static bool look_into(const struct mapping *mapping, CUdeviceptr address,
                       struct bfc_pointer *found) {
     if (address - mapping->base >= mapping->size)
@@ -460,7 +468,8 @@ static bool forget_one(CUcontext context, struct mapping *forgotten) {
     return mapping;
 }
 
-/* Regions have ended with the context; pages have not, since they belong to the device. */
+/* When a context ends, the driver unmaps its regions. Pages belong to the device and stay mapped,
+ * so this function unmaps them. */
 void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context) {
     struct mapping mapping;
     while (imports_exist() && forget_one(context, &mapping))

@@ -18,8 +18,6 @@
 #define NS_PER_MS UINT64_C(1000000)
 enum { SLICE_MS = 50 };
 
-/* ---- which socket it is ---- */
-
 static bool identify_peer(struct bfc_local *local, int file) {
     struct stat status;
     local->file = file < 0 ? -1 : bfc_open_above(file);
@@ -92,7 +90,8 @@ static bool give_up(struct bfc_local *local) {
     return false;
 }
 
-/* The file gets the socket's mode less the program's umask, so the mode is set on both. */
+/* Sets mode 0600 on the socket before it gets a name, so that the file never has a wider mode, and
+ * on the file afterwards, because the umask may have narrowed it. */
 bool bfc_local_listen(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
     if (!make_socket(local) || !name_address(&address, path) || fchmod(local->file, 0600) != 0 ||

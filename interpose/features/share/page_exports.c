@@ -13,7 +13,7 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* the export holds a reference to it */
+    struct bfc_arena *arena; /* the export holds a reference to the arena */
     bfc_addr start;
     uint64_t bytes;
     unsigned holds; /* number of threads that answer a request for the export */
@@ -115,7 +115,8 @@ void bfc_page_exports_end(const struct bfc_token *token) {
         release_export(export);
 }
 
-/* Finds the export whose key sealed the request, and keeps it alive until let_go; or NULL. */
+/* Finds the export whose key sealed the request, and keeps it from being freed until let_go is
+ * called. NULL: there is no such export. */
 static struct export *hold_export(const struct bfc_page_request *request) {
     pthread_mutex_lock(&all.lock);
     struct export *export = *chain_of(request->generation);
@@ -129,7 +130,7 @@ static struct export *hold_export(const struct bfc_page_request *request) {
     return export;
 }
 
-/* Releases an export. False: it ended while it was held. */
+/* Undoes hold_export. False: the block was freed meanwhile, so that the export has ended. */
 static bool let_go(struct export *export) {
     pthread_mutex_lock(&all.lock);
     bool lives = !export->ended, last = --export->holds == 0 && !lives;
@@ -140,7 +141,7 @@ static bool let_go(struct export *export) {
 }
 
 struct batch {
-    uint64_t skip; /* pages still to be skipped */
+    uint64_t skip; /* how many more pages of the block to skip */
     unsigned count;
     struct bfc_page_info pages[BFC_LOCAL_FILES];
 };
@@ -183,8 +184,9 @@ static void export_batch(const struct bfc_driver *driver, const struct batch *ba
     reply->result = (uint64_t)result;
 }
 
-/* Exports the pages from `first` on. False: the process or the context is ending. The end of a
- * context waits for this function before it gives its pages back. */
+/* Exports the pages from the one with index `first` on. False: the process or the context is
+ * ending. The end of a context waits until this function has returned, and gives its pages back
+ * then. */
 static bool export_pages(const struct bfc_driver *driver, const struct export *export,
                          uint64_t first, struct bfc_page_reply *reply, int *files) {
     struct batch batch = {.skip = first};

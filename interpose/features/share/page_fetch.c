@@ -16,11 +16,10 @@
 enum {
     TIMEOUT_SECONDS = 10, /* how long to wait for the exporter to connect */
     SLICE_MS = 100,
-    REPLY_MS = 10000, /* for each reply: the driver may be busy there */
+    REPLY_MS = 10000, /* wait for a reply; the exporter's driver may be busy */
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
-/* Whether a process has ended and only its exit status is left, as far as /proc says so. */
 static bool is_zombie(pid_t pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -30,11 +29,12 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* of the command's name; the state follows */
+    const char *end = strrchr(text, ')'); /* ends the name; the process's state follows */
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 
-/* Whether the exporter has ended, as far as is known: not of one in another pid namespace. */
+/* Whether the exporter is known to have ended. That is not known of an exporter in another pid
+ * namespace. */
 static bool has_ended(const struct bfc_token *token) {
     if (token->pid_namespace != bfc_pid_namespace())
         return false;
@@ -74,7 +74,7 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
     return answer;
 }
 
-/* Explains a missing reply: an exporter that rejects a request closes the connection. */
+/* Says why no reply has come: an exporter that rejects a request closes the connection. */
 static enum bfc_fetch_answer explain_silence(const struct bfc_token *token) {
     if (errno == EMFILE)
         return BFC_FETCH_FAILED;

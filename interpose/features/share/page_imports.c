@@ -15,9 +15,9 @@
 
 #define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller pages */
 
-/* The pages of a block that were fetched so far. */
+/* The pages of a block that this process has got from the exporter so far. */
 struct pages {
-    uint64_t count, wanted; /* pages fetched so far; pages of the block */
+    uint64_t count, wanted; /* how many pages have come; how many the block has */
     struct page {
         CUmemGenericAllocationHandle handle;
         uint64_t bytes;
@@ -123,7 +123,7 @@ static CUresult allow_access(const struct bfc_driver *driver, const struct pages
     };
     result = driver->cuMemSetAccess(import->base, import->bytes, access,
                                     properties.location.id == device ? 1 : 2);
-    /* cuIpcOpenMemHandle documents this error for devices without peer access to each other */
+    /* without peer access cuIpcOpenMemHandle documents CUDA_ERROR_MAP_FAILED */
     return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 
@@ -151,7 +151,8 @@ static bool add_up_to(const struct pages *pages, uint64_t bytes) {
     return sum == bytes;
 }
 
-/* Fetches and maps the pages. Their handles are released in any case, and pages stay mapped. */
+/* Gets the pages from the exporter and maps them. A page that is mapped needs no handle any more,
+ * so all handles are released in any case. */
 static CUresult import_into(const struct bfc_driver *driver, const struct bfc_token *token,
                             struct pages *pages, struct bfc_page_import *import) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -181,7 +182,8 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
     return result;
 }
 
-/* For smaller blocks, the driver's free may keep the memory and not wait. */
+/* Bytes of an allocation that is made in order to free it. For a smaller one, the driver's free may
+ * keep the memory and not wait. */
 enum { WAIT_BYTES = 2 << 20 };
 
 /* Waits for the context by an allocation and a free, which works during captures too.

@@ -1,4 +1,4 @@
-/* Seals and checks messages about pages, and names the sockets. */
+/* Seals and checks the messages in which pages are requested and sent, and names the sockets. */
 #include "interpose/features/share/page_message.h"
 
 #include <stddef.h>

@@ -13,17 +13,17 @@
 #include "interpose/features/share/token.h"
 
 struct bfc_page_request {
-    uint64_t table, generation; /* as in the token */
-    uint64_t nonce;             /* random, so that an old reply does not match */
+    uint64_t table, generation; /* the fields of the same names in the token */
+    uint64_t nonce;             /* random, so that a reply to another request does not match */
     uint64_t first;             /* index of the first page that is wanted */
-    uint64_t check;             /* over the fields before it, under the token's key */
+    uint64_t check;             /* SipHash of the fields above, with the token's key */
 };
 
 struct bfc_page_reply {
     uint64_t count;  /* descriptors that come with the reply, 1 to BFC_LOCAL_FILES; 0: refused */
     uint64_t result; /* the driver's CUresult */
     uint64_t bytes[BFC_LOCAL_FILES]; /* bytes of each page */
-    uint64_t check; /* over the request and the fields before it, under the token's key */
+    uint64_t check; /* SipHash of the request and the fields above, with the token's key */
 };
 
 void bfc_page_request_seal(const uint8_t key[16], struct bfc_page_request *request);
@@ -44,7 +44,7 @@ void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *to
 
 struct bfc_page_fetch {
     struct bfc_token token;
-    struct bfc_local exporter; /* to be ended with bfc_local_end */
+    struct bfc_local exporter; /* the connection, to be closed by bfc_local_end */
     uint64_t next;             /* index of the next page to fetch */
 };
 

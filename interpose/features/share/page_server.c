@@ -21,8 +21,8 @@ enum {
     TIMEOUT_MS = 2000, /* how long to wait for an importer's next request */
     SETTLED_SECONDS = 10,
 };
-/* Pause after no importer was found: else a process that wakes the thread without end would take a
- * processor. */
+/* How long the thread pauses when it was woken and found no importer. Otherwise a process that
+ * wakes the thread without end would take up a processor. */
 #define REST_NS 1000000L
 
 static struct {
@@ -51,7 +51,8 @@ static uint64_t answer_request(const struct bfc_local *importer,
     return sent ? reply.count : 0;
 }
 
-/* Answers the next request. Pages are requested in order and once, so that a conversation ends. */
+/* Answers the next request of a conversation with an importer. Pages must be requested in order,
+ * and each once, so that every conversation ends. */
 static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];
@@ -59,7 +60,7 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     if (!bfc_local_receive(importer, &request, sizeof request, files, &count, TIMEOUT_MS))
         return 0;
     for (unsigned i = 0; i < count; i++)
-        close(files[i]); /* an importer sends no descriptors */
+        close(files[i]); /* an importer that sends descriptors does not keep to the protocol */
     return request.first == first ? answer_request(importer, &request) : 0;
 }
 
@@ -142,7 +143,6 @@ bool bfc_page_server_start(void) {
     return runs;
 }
 
-/* Removes the sockets of importers that were killed. */
 __attribute__((destructor)) static void remove_callers(void) {
     char names[CALLERS_AT_ONCE][BFC_CALLER_NAME], path[PATH_SIZE];
     if (server.pid == 0 || server.pid != getpid())

@@ -1,15 +1,15 @@
 /*
- * What the feature does for struct bfc_feature: exports of pooled blocks, and blocks of other
+ * The feature share, as struct bfc_feature sees it: exports of pooled blocks, and blocks of other
  * processes' pools that this process has opened.
  *
  * An export is a token (token.h), valid until the block is freed. Pages have no handle that could
- * be exported, so importers ask for their descriptors (page_exports.h).
+ * be exported, so importers ask the exporter for their descriptors (page_exports.h).
  *
  * The driver maps whole regions. Blocks of one region share its mapping, and the driver is called
- * again only for a block that is open already (old drivers refuse that, new ones count). A close
- * names the pointer that opening returned; the driver unmaps the region after the last close. A
- * block in pages has a mapping of its own (page_imports.h), which is opened again without the
- * driver.
+ * again only for a block that is open already: old drivers refuse to open a handle twice, new ones
+ * count. A close names the pointer that opening returned; the driver unmaps the region after the
+ * last close. A block in pages has a mapping of its own (page_imports.h), which is opened again
+ * without the driver.
  *
  * The functions that open and close have the signature and results of the driver's. Thread-safe; no
  * lock is held across a driver call.
@@ -37,7 +37,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer);
  * as the caller has set it. */
 bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
 
-/* The value of CU_POINTER_ATTRIBUTE_SYNC_MEMOPS that the program set for an imported block. */
+/* Reads and sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of a block that this process has opened. */
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 

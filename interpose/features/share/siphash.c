@@ -1,10 +1,10 @@
-/* SipHash-2-4: two rounds for each word of eight bytes, four at the end. */
+/* SipHash-2-4: two rounds for each word of eight bytes, and four rounds at the end. */
 #include "interpose/features/share/siphash.h"
 
 #include <string.h>
 
 struct state {
-    uint64_t a, b, c, d; /* the paper's v0 to v3 */
+    uint64_t a, b, c, d; /* the state, named v0 to v3 in the paper */
 };
 
 static uint64_t rotate_left(uint64_t word, int by) {
@@ -26,7 +26,7 @@ static void mix_rounds(struct state *s, int rounds) {
     }
 }
 
-/* Little-endian, as the paper has it. */
+/* Reads a word in little-endian order, as the paper defines it. */
 static uint64_t read_word(const uint8_t *bytes, size_t size) {
     uint64_t word = 0;
     for (size_t i = 0; i < size; i++)

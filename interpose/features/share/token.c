@@ -6,7 +6,8 @@
 
 #include "interpose/features/share/siphash.h"
 
-/* The last byte is the version of the layout; the first is not valid in text. */
+/* The first word of a token. Its last byte is the version of the token's layout; no text
+ * begins with its first byte, so that no text is taken for a token. */
 static const uint8_t magic[8] = {0xbf, 'C', 'I', 'P', 'C', 0xbf, 0x00, 0x01};
 
 enum {

@@ -34,13 +34,13 @@ _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a han
 /* A row of the table. Sizes and offsets in bytes. */
 struct bfc_row {
     uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; zeros for pages */
-    uint64_t region_size;            /* bytes of the region, or of all the block's pages */
-    uint64_t offset;                 /* of the block in its region, or in its first page */
+    uint64_t region_size;            /* bytes of the region, or of all pages that hold the block */
+    uint64_t offset;                 /* the block's offset in its region, or in its first page */
     uint64_t size;                   /* the block's size, as the program asked for it */
-    uint64_t pages;                  /* number of the block's pages; 0: it lies in a region */
-    uint64_t reserved[3];            /* always zero */
-    uint64_t check; /* SipHash of the token's fields before `key` and the row's fields before
-                       `check`, with the token's key */
+    uint64_t pages;       /* how many pages hold the block; 0: the block lies in a region */
+    uint64_t reserved[3]; /* always zero */
+    uint64_t check;       /* SipHash of the token's fields before `key` and the row's fields before
+                             `check`, with the token's key */
 };
 _Static_assert(sizeof(struct bfc_row) == 128, "rows do not straddle pages");
 
@@ -50,13 +50,14 @@ _Static_assert(sizeof(struct bfc_row) == 128, "rows do not straddle pages");
 /* Whether BFC_HANDLE_SIZE bytes look like a token. */
 bool bfc_token_claimed(const void *handle);
 
-/* Fills in magic and check; all other fields must be set. */
+/* Seals a token: fills in its magic number and its check value. All other fields must be set
+ * before. */
 void bfc_token_seal(struct bfc_token *token);
 
-/* Whether a token was sealed and has not changed since. */
+/* Whether the token has been sealed, and has not been changed since. */
 bool bfc_token_intact(const struct bfc_token *token);
 
-/* Fills in the check of a row for a sealed token. */
+/* Seals a row for a sealed token: fills in its check value. */
 void bfc_row_seal(const struct bfc_token *token, struct bfc_row *row);
 
 /* Whether the row belongs to the token, is unchanged and plausible. */

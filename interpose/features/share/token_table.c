@@ -21,7 +21,8 @@
 
 #define PATH_FORMAT BFC_SHARED_FOLDER "/" BFC_TABLE_NAME_FORMAT
 
-/* The head of a table. The wakeup is written so that the file is long enough to wait on it. */
+/* The head of a table's file. The file's first bytes are those of the wakeup, and are written at
+ * once because waiting on a futex needs a file that is long enough to hold it. */
 struct head {
     uint32_t wakeup, padding;
     struct bfc_table_maker maker;
@@ -33,9 +34,9 @@ enum { PATH_SIZE = 128, READ_ATTEMPTS = 100 };
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* process that made the table; 0: there is none */
+    pid_t pid; /* process that made the table; 0: there is no table */
     uint64_t number, pid_namespace;
-    uint32_t rows; /* rows that were ever used */
+    uint32_t rows; /* how many rows were ever used */
     uint32_t *unused;
     uint32_t unused_count, unused_room;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -55,7 +56,8 @@ static int open_own(int flags) {
     return bfc_open(path, flags | O_NOFOLLOW, 0600);
 }
 
-/* Writes while a signal for an exceeded file size is suppressed. */
+/* Writes to the file. The signal that a write beyond the process's limit of file sizes raises is
+ * suppressed. */
 static bool write_quietly(int file, const void *bytes, size_t size, off_t offset) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
@@ -103,7 +105,8 @@ static bool take_slot(uint32_t *slot) {
     return table.rows < BFC_MOST_ROWS && ++table.rows;
 }
 
-/* Keeps a slot for later rows. If the host has no memory, the slot is not used again. */
+/* Keeps the index of a cleared row for a later export. If the host has no memory for that, the row
+ * is not used again. */
 static void give_slot(uint32_t slot) {
     if (table.unused_count == table.unused_room) {
         uint32_t room = table.unused_room ? 2 * table.unused_room : 64;
@@ -198,7 +201,8 @@ int bfc_token_table_open(const struct bfc_token *token, int flags) {
     return -1;
 }
 
-/* Reads a row, again as long as it changes and does not match, since it is being written. */
+/* Reads the row that a token names. A row that does not match the token, and changed between two
+ * reads, is just being written, so it is read again. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {

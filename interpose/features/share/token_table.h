@@ -17,8 +17,9 @@
 
 #include "interpose/features/share/token.h"
 
-/* Publishes a row, and fills in its check and the token, but for the token's generation, which the
- * caller has set. False, with errno: there is no room in /dev/shm or in the table. */
+/* Publishes a row in this process's table, and fills in its check value and the token, of which the
+ * caller has set the generation. False, with errno: there is no room in /dev/shm or in the
+ * table. */
 bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row);
 
 /* Clears a row of this process: from now on no reader finds it. */
@@ -27,22 +28,23 @@ void bfc_token_table_retire(const struct bfc_token *token);
 /* Whether this process made the token. */
 bool bfc_token_table_is_own(const struct bfc_token *token);
 
-/* Fills in what names this process's table in a token. False: this process has exported nothing. */
+/* Fills in those fields of a token that name this process's table. False: this process has exported
+ * nothing. */
 bool bfc_token_table_name(struct bfc_token *token);
 
 /* Opens the table of the process that made a token; `flags` are those of open(2). Returns -1 on
- * failure: errno is ENOENT for BFC_TABLE_MISSING, else BFC_TABLE_UNSAFE applies. The caller
- * disables cancellation. */
+ * failure: if errno is ENOENT, the table is missing (BFC_TABLE_MISSING), else it may not be trusted
+ * (BFC_TABLE_UNSAFE). The caller disables cancellation. */
 int bfc_token_table_open(const struct bfc_token *token, int flags);
 
-/* Fills bytes from the kernel's random generator. False: it has none. */
+/* Fills a buffer with bytes of the kernel's random generator. False: the kernel has none. */
 bool bfc_fill_randomly(void *bytes, size_t size);
 
 enum { BFC_TABLE_HEAD = 4096 }; /* bytes before the first row */
 
 enum bfc_table_answer {
     BFC_TABLE_FOUND,
-    BFC_TABLE_DAMAGED, /* no process made this token */
+    BFC_TABLE_DAMAGED, /* the token was made by no process, or has been changed since */
     BFC_TABLE_MISSING, /* the exporter has ended, is another user's, or has another /dev/shm */
     BFC_TABLE_UNSAFE,  /* other users could have written the file */
     BFC_TABLE_STALE,   /* the block was freed */
@@ -54,22 +56,24 @@ enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct
 /* ---- the wakeup at the head of a table, by which another process wakes a thread ---- */
 
 /*
- * The calling process's own wakeup, a futex. Waiting needs no open descriptor, only a mapping of
- * the head, which this library neither reads nor writes: the word itself is read and written
- * through the file.
+ * The calling process's own wakeup: a futex in the head of its table. Waiting needs no open
+ * descriptor, only a mapping of the head. This library does not access the mapping, but reads and
+ * writes the futex's word through the file.
  */
 struct bfc_wakeup {
-    struct bfc_token table; /* names the table, as bfc_token_table_name does */
+    struct bfc_token table; /* its fields that name the table are set, and no others */
     void *head;             /* mapped until the process ends */
 };
 
-/* Maps the table's head. False, with errno: there is no table, or the host has no memory. */
+/* Maps the table's head for waiting. False, with errno: there is no table, or the host has no
+ * memory. */
 bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
 
-/* Reads the word for bfc_wakeup_await. False: the table is gone. */
+/* Reads the futex's word, to be passed to bfc_wakeup_await. False: the table's file is gone. */
 bool bfc_wakeup_read(const struct bfc_wakeup *wakeup, uint32_t *word);
 
-/* Waits until the word differs from `word`; may return earlier. False: the table is damaged. */
+/* Waits until the futex's word differs from `word`; may return earlier. False: the table's file is
+ * damaged. */
 bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word);
 
 /* Wakes the process that made a token. False: that process has no table, or other users could have

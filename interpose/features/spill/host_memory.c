@@ -114,7 +114,8 @@ static void forget_noted(struct bfc_host_left *noted) {
     }
 }
 
-/* The arena's slot holds the list from the note until bfc_host_left_add or bfc_host_left_forget. */
+/* Index of this feature's state in an arena: the list of regions that was noted before the end of
+ * the arena's context, until bfc_host_left_add or bfc_host_left_forget takes it. */
 unsigned bfc_host_left_slot;
 
 static struct bfc_host_left *take_noted(struct bfc_arena *arena) {
@@ -152,7 +153,7 @@ void bfc_host_left_arena_freed(struct bfc_arena *arena) {
     forget_noted(take_noted(arena));
 }
 
-/* Whether the memory is freed, by this call or already. If the driver has another allocation at the
+/* Whether the memory is freed, by this call or before. If the driver has another allocation at its
  * address, the memory went with its context. */
 static bool has_gone(const struct bfc_driver *driver, const struct bfc_host_left *one) {
     uint64_t id;

@@ -28,8 +28,8 @@ static void add_idle(void *context, const struct bfc_block_info *block) {
     *found |= !block->live && block->size == block->region_size;
 }
 
-/* Whether the arena has memory that can go back, now or when its work is complete. Only wholly free
- * regions can, each of which is one free block. */
+/* Whether the arena has memory that can go back to the host, now or once its work is complete. Only
+ * whole regions go back, and a region that is free is one block. */
 static bool has_free(const struct bfc_arena *arena) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(arena->pool, &stats);
@@ -39,7 +39,7 @@ static bool has_free(const struct bfc_arena *arena) {
     return found;
 }
 
-static uint32_t freed; /* atomic, a futex: incremented when there may be memory to give back */
+static uint32_t freed; /* atomic: a futex, incremented when there may be memory to give back */
 static bool is_giving; /* atomic: the thread may be giving memory back */
 
 static void wake_giver(void) {
@@ -65,7 +65,8 @@ static bool is_free(void) {
     return found;
 }
 
-/* Frees memory of contexts that have ended, within a context that lives. */
+/* Frees host memory that contexts have left at their end. That is done in a context that lives,
+ * without which the driver may not answer. */
 static void collect_left(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bool pushed;
     if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
@@ -96,7 +97,7 @@ static void look_at_memory(void) {
     bfc_background_end();
 }
 
-/* Interval at which the thread looks for freed memory whose work has become complete. */
+/* How often the thread looks for freed memory whose work has become complete. */
 #define NS_A_LOOK ((uint64_t)20 * 1000 * 1000)
 
 static void *run_giver(void *unused) {
@@ -189,9 +190,9 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Waits for the thread that gives host memory back. True: the thread has worked, or less than
- * `before` bytes are reserved. False: the thread has nothing to give, the time is over, or a
- * capture is under way. */
+/* Waits for the thread that gives host memory back. True: that thread has done a round, or less
+ * than `before` bytes are reserved by now. False: the thread has nothing to give back, the time is
+ * over, or a capture is under way. */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();

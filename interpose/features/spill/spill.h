@@ -22,8 +22,8 @@
 /* Whether BFC_SPILL is large enough for the call. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
 
-/* Serves a call from host memory. True: the call's arena is that of host memory, valid until the
- * thread's next call here or of bfc_arena_of. */
+/* Serves a call from host memory. True: the call's arena is that of host memory, which is valid
+ * until the thread next calls this function or bfc_arena_of. */
 bool bfc_spill_serve(struct bfc_call *call);
 
 /* `freed` of struct bfc_feature: wakes the thread that gives host memory back. */

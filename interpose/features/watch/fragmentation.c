@@ -6,7 +6,8 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* A section of the segment may have belonged to an earlier pool, whose allocations do not count. */
+/* Keeps the largest allocation of each section of the segment. A section may have belonged to an
+ * earlier pool, whose allocations do not count. */
 static void note_event(uint64_t *largest, uint64_t what, uint64_t bytes) {
     unsigned pool = bfc_event_pool(what);
     if (pool >= BFC_SEGMENT_POOLS)

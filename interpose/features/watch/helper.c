@@ -73,8 +73,8 @@ static void own_segment(struct bfc_segment_header *published) {
         bfc_store_release(&published->owner, (uint32_t)syscall(SYS_gettid));
 }
 
-/* A program that neither allocates nor frees does not look at its fences, so what it freed last
- * would be pending for ever. */
+/* Finds out which fences are complete. A program that neither allocates nor frees does not do so,
+ * and what it freed last would stay pending for ever. */
 static void settle_arenas(void) {
     struct bfc_arena *arena = NULL;
     if (!bfc_background_begin())
@@ -115,7 +115,8 @@ static void serve_trim(struct bfc_segment_header *published) {
 
 /* ---- jobs that wait for freed memory ---- */
 
-static bool memory_was_freed; /* atomic: since the helper thread last woke waiters */
+/* atomic: whether memory was freed since the helper thread last woke the jobs that wait */
+static bool memory_was_freed;
 
 /* Waiters are woken at most this often, however often memory is freed. */
 #define WAKE_PERIOD_NS (2L * 1000 * 1000)

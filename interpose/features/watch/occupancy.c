@@ -10,7 +10,8 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* A refresh looks at this many blocks of all pools at most, for some milliseconds. */
+/* One refresh of the map looks at so many blocks at most, over all pools, which takes some
+ * milliseconds. */
 #define MOST_BLOCKS 200000u
 
 /* For each cell of a row of the map: bytes in use, pending, and without a page behind them. */
@@ -111,7 +112,8 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
     }
 }
 
-/* The sequence is odd while the map is copied. A reader reads again if it is odd or has changed. */
+/* Publishes the map. Its sequence number is odd while it is copied; a reader that has seen an odd
+ * or changed number reads again. */
 static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
     bfc_store_relaxed(&to->sequence, to->sequence + 1);
@@ -122,7 +124,8 @@ static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
 }
 
 void bfc_occupancy_refresh(void) {
-    static struct bfc_map map; /* too large for the helper thread's stack */
+    /* static, because it is too large for the stack of the helper thread */
+    static struct bfc_map map;
     struct bfc_segment_header *header = bfc_segment_published();
     struct bfc_arena *arena = NULL;
     struct bfc_pool_stats stats;

@@ -6,7 +6,8 @@
 
 enum { BFC_LISTED_REGIONS = 1 << 14, BFC_LISTED_BLOCKS = 1 << 20, BFC_MARKS = 1 << 18 };
 
-/* About 50 MiB of addresses (interpose/host/scratch.h), of which what is filled takes memory. */
+/* The list of blocks. It takes about 50 MiB of addresses (interpose/host/scratch.h), but memory
+ * only for the part that is filled. */
 struct bfc_blocks {
     size_t region_count, block_count, living_count, recent_count;
     uint64_t left_out; /* bytes of regions for which there was no room */
@@ -23,8 +24,9 @@ struct bfc_blocks {
  */
 void bfc_blocks_list(struct bfc_blocks *list);
 
-/* Writes the tables of sites, and of blocks unless `blocks` is NULL, into the shared folder. The
- * caller sets the header's fields about samples and the executable; this sets the others. */
+/* Writes the tables of sites into the shared folder, with the list of blocks unless `blocks` is
+ * NULL. Of the file's header, the caller sets the fields about samples and the executable, and this
+ * function the others. */
 void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header,
                         const struct bfc_blocks *blocks);
 

@@ -6,7 +6,7 @@
 
 enum { FREES = 8192, REFUSED = 64 };
 
-/* A ring of the last frees. */
+/* The last frees, in a ring buffer. */
 static struct {
     uint64_t address;
     uint32_t site;
@@ -46,7 +46,8 @@ static uint32_t last_free_of(uint64_t address) {
     return 0;
 }
 
-/* If the address lies in a block in use, notes which one and where it was allocated. */
+/* If the address lies in a block in use, notes the address's offset in the block, the block's size
+ * and where it was allocated. */
 static void describe_inside(struct bfc_refused_free *free) {
     struct bfc_arena *arena = bfc_arena_of(free->address);
     struct bfc_block_info block;

@@ -19,9 +19,9 @@ struct bfc_refused_free {
     uint32_t site;
     uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
     uint64_t times;
-    /* Of the block in use that contains the address: */
+    /* The following fields are about the block in use that contains the address. */
     uint32_t allocated_at; /* the site of the allocation; 0: not known */
-    uint64_t inside;       /* the address's offset in it; 0: there is no such block */
+    uint64_t inside;       /* the address's offset in the block; 0: no block in use contains it */
     uint64_t bytes;        /* the block's size, as the program asked for it */
 };
 

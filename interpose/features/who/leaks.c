@@ -18,8 +18,8 @@ enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
 
 /* ---- frames ---- */
 
-/* Finds the exported function that contains an address. False if there is none, or if another
- * object has been loaded in place of the frame's. */
+/* Finds the exported function that contains an address. False: there is none, or the object that
+ * the address belonged to was unloaded and another is loaded there. */
 static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
     int (*find)(const void *, Dl_info *);
     *(void **)&find = bfc_c_function("dladdr");
@@ -54,7 +54,8 @@ static bool is_interpreter(const struct bfc_who_frame *frame) {
     return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
 }
 
-/* Writes a site's stack. Python functions replace the native frames from the interpreter's on. */
+/* Writes the stack of a site. From the first frame of the Python interpreter on, the Python
+ * functions are listed in place of the interpreter's own. */
 static void add_stack(struct bfc_message *message, uint32_t index) {
     const struct bfc_who_site *site = &bfc_sites.sites[index];
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
@@ -74,9 +75,9 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
 
 /* ---- the message ---- */
 
-/* The site with most bytes in use among those that hold less than `bytes`, or as much and have a
- * larger index than `last`; 0: there is none. So repeated calls go through all sites in descending
- * order. */
+/* Returns the site with the most bytes in use among those that come after site `last`, which has
+ * `bytes` bytes in use, in descending order of bytes and then by index; 0: there is none. So
+ * repeated calls go through all sites. */
 static uint32_t next_largest(double bytes, uint32_t last) {
     uint32_t best = 0;
     double most = 0;
@@ -170,10 +171,10 @@ static bool leaks_exist(void) {
 
 /* ---- the exit status ---- */
 
-static void *c_exit; /* the function exit of the C library */
+static void *c_exit; /* the C library's function `exit` */
 
-/* To be called within exit. A second call of exit continues with the handlers that are left, and
- * ends the process with the new status. */
+/* Calls exit again while the process is within exit, which goes on with the exit handlers that are
+ * left, and ends the process with the new status. */
 static void exit_again(void *status) {
     void (*again)(int);
     *(void **)&again = c_exit;

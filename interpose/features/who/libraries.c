@@ -14,7 +14,8 @@ static const char *path_of(const struct bfc_who_frame *frame) {
     return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
 }
 
-/* The innermost library that does not merely hand calls on, as CUDA's runtime does; "": none. */
+/* Returns the path of the innermost library on the stack that does not merely hand calls on, as
+ * CUDA's runtime does; "" if there is none. */
 static const char *library_of(const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     uint32_t i = 0;
@@ -36,8 +37,8 @@ static size_t add_site(struct bfc_who_library *libraries, size_t count,
     return count;
 }
 
-/* Returns the library with most bytes, and sets its bytes to 0 so that the next call finds another.
- */
+/* Returns the library with the most bytes in use, and sets its bytes to 0 so that the next call
+ * finds another. */
 static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
     struct bfc_who_library *largest = libraries;
     for (size_t i = 1; i < count; i++)
@@ -48,7 +49,8 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
-/* Adds the sites up by library. `all` gets the sum over all sites, also of libraries left out. */
+/* Adds up the sites by library. `all` gets the sum over all sites, including those of libraries
+ * that are left out. */
 static size_t add_up(struct bfc_who_library *libraries, double *all) {
     size_t count = 0;
     *all = 0;

@@ -19,7 +19,8 @@
 #include "pool/structures/lock.h"
 
 #define PATH_VARIABLE "NVTX_INJECTION64_PATH"
-#define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH" /* the injection that was set before ours */
+/* the path of the injection that was set before ours */
+#define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH"
 
 typedef void function(void);
 typedef const void *get_table_function(uint32_t id);
@@ -39,7 +40,7 @@ enum message { BYTES = 1, WIDE, REGISTERED };
 
 /* ---- names ---- */
 
-/* Converts to UTF-8 (RFC 3629); what does not fit into `size` bytes is cut off. */
+/* Converts a wide string to UTF-8 (RFC 3629); what does not fit into `size` bytes is cut off. */
 static const char *narrow_string(const wchar_t *wide, char *text, size_t size) {
     size_t length = 0;
     for (; wide && *wide && length + 5 <= size; wide++) {
@@ -62,7 +63,8 @@ static uint32_t name_of_wide(const wchar_t *wide) {
     return bfc_tags_name(narrow_string(wide, text, sizeof text));
 }
 
-/* Names of registered strings by their handles, which the next injection makes if there is one. */
+/* The names of strings that the program has registered with NVTX, by the strings' handles. The next
+ * injection makes the handles if there is one. */
 enum { STRINGS = 4096 };
 static struct {
     const void *handle;
@@ -122,14 +124,16 @@ enum module { CORE = 1, DOMAINS = 5 };
     X(DOMAINS, 12, domain_bytes, void *, (const char *text), (text))                               \
     X(DOMAINS, 13, domain_wide, void *, (const wchar_t *text), (text))
 
-/* The next injection's; NULL: there is none, or it has no such call. */
+/* The functions of the next injection. NULL: there is no next injection, or it does not handle the
+ * call. */
 static struct {
 #define FIELD(module, number, name, result, parameters, arguments) result(*name) parameters;
     CALLS(FIELD)
 #undef FIELD
 } next;
 
-/* Used for ids of ranges, strings and domains where there is no next injection to make them. */
+/* The last number that was given to a range, string or domain as its id, where there is no next
+ * injection to give ids. */
 static uint64_t last_id;
 
 static uint64_t new_id(void) {
@@ -142,7 +146,8 @@ static uint64_t start_range(uint64_t id, uint32_t name) {
     return id;
 }
 
-/* Calls the next injection first, because its id becomes the range's. */
+/* Starts a range. The next injection is called first, because the id that it returns becomes the
+ * range's. */
 #define STARTED(call, arguments, name) start_range(next.call ? next.call arguments : new_id(), name)
 
 static uint64_t on_start_event(const attributes *event) {
@@ -173,8 +178,8 @@ static void on_domain_end(void *domain, uint64_t id) {
         next.domain_end(domain, id);
 }
 
-/* Returns the level of nesting: the next injection's, which counts within the domain, or else ours,
- * which counts all ranges of the thread. */
+/* Returns the level of nesting: the next injection's, which counts the levels of a domain, or
+ * without one ours, which counts all ranges of the thread. */
 #define PUSHED(call, arguments, domain, name)                                                      \
     int level = (int)bfc_tags_push((uint64_t)(domain), name);                                      \
     return next.call ? next.call arguments : level
@@ -243,14 +248,15 @@ static const struct {
 
 enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
 
-/* What NVTX hands to an injection: `find` gives a module's table of pointers to the places where
- * NVTX keeps its functions, by number. */
+/* What NVTX hands to an injection that it initializes: `find` returns, for a module of NVTX, the
+ * table of pointers to the places where NVTX keeps its functions, by number. */
 struct tables {
     size_t size;
     int (*find)(uint32_t module, function ****table, unsigned *size);
 };
 
-/* NULL: this version of NVTX has no such call. */
+/* Returns the place where NVTX keeps the function; NULL: this version of NVTX has no such
+ * function. */
 static function **place_of(const struct tables *tables, size_t call) {
     function ***table;
     unsigned size;
@@ -265,10 +271,11 @@ static void read_places(const struct tables *tables, function **found) {
     }
 }
 
-/* Puts our functions into the places. `before` holds NVTX's own functions: a place that differs was
- * set by the next injection, and we call that one after ours. A program may contain several copies
- * of NVTX; a later copy's call is left alone if it does not lead to the same next function as in
- * the first copy, because we keep only one. */
+/* Stores our functions in the places where NVTX keeps its own. `before` has what the places held
+ * before the next injection was initialized: a place that differs was set by that injection, whose
+ * function ours calls. A program may contain several copies of NVTX. We keep one next function for
+ * each call, so in a later copy a place is left alone if its next function is another than in the
+ * first copy. */
 static void take_places(const struct tables *tables, function *const *before, bool first) {
     for (size_t i = 0; i < CALL_COUNT; i++) {
         function **place = place_of(tables, i);
@@ -280,7 +287,8 @@ static void take_places(const struct tables *tables, function *const *before, bo
     }
 }
 
-/* Each copy of NVTX calls this once. 0: it failed, and NVTX makes no more calls. Thread-safe. */
+/* The entry point of this injection, which each copy of NVTX calls once. Returns 0 if it failed,
+ * and NVTX makes no more calls then. Thread-safe. */
 int InitializeInjectionNvtx2(get_table_function *get_table);
 
 static const char *own_path(void) {

@@ -15,11 +15,11 @@ static uint64_t draw_random(uint64_t *state) {
     return *state * UINT64_C(2685821657736338717);
 }
 
-/* Returns -ln(n / 2^64) to about six digits: ln((1 + t) / (1 - t)) = 2 (t + t^3/3 + t^5/5 + ...).
- */
+/* Returns -ln(n / 2^64) to about six digits, by the series ln((1 + t) / (1 - t)) = 2 (t + t^3/3 +
+ * t^5/5 + ...). */
 static double minus_log(uint64_t n) {
     int leading = __builtin_clzll(n);
-    double mantissa = (double)(n << leading) * 0x1p-63; /* a number in [1, 2) */
+    double mantissa = (double)(n << leading) * 0x1p-63; /* the mantissa of n, in [1, 2) */
     double t = (mantissa - 1) / (mantissa + 1), t2 = t * t;
     double log = 2 * t * (1 + t2 * (1.0 / 3 + t2 * (1.0 / 5 + t2 * (1.0 / 7 + t2 / 9))));
     return (leading + 1) * LN_2 - log;
@@ -55,13 +55,15 @@ double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
 
 /* ---- the pace ---- */
 
-/* The mean distance between samples, in blocks of the class's least size; 0: all are samples. */
+/* Returns the mean distance between samples, in blocks of the least size of the class; 0: every
+ * block is a sample. */
 static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     unsigned log = BFC_PACE_LEAST_LOG + pace->doublings;
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* How many of the class's samples are not forgotten yet; one is forgotten with each tick. */
+/* Returns how many of the class's samples are not forgotten yet; one is forgotten with each
+ * tick. */
 static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }
@@ -73,8 +75,8 @@ static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
-/* Distances are exponential and so have no memory: when the mean changes, the rest of the distance
- * may be drawn anew without a bias. */
+/* Distances are exponentially distributed, which has no memory: when the mean changes, the rest of
+ * the present distance may be drawn anew without a bias. */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)

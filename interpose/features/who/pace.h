@@ -24,14 +24,15 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK = 32, /* blocks after which the tick is looked at again */
+    BFC_PACE_LOOK = 32, /* blocks between two looks at the time */
 };
 
 #define BFC_PACE_TICK_LOG 12 /* a tick lasts 2^12 microseconds */
 
 /* The state of one class, whose sizes are above 2^(bin - 1) and at most 2^bin. Begins as zeros. */
 struct bfc_pace {
-    uint64_t beyond;  /* blocks before the next sample, less those in the countdown */
+    /* how many blocks come before the next sample, in addition to those in the countdown */
+    uint64_t beyond;
     uint64_t paid_at; /* the tick by which all samples will be forgotten */
     uint8_t doublings;
     bool begun;
@@ -39,8 +40,9 @@ struct bfc_pace {
 
 /*
  * To be called for a block that brought its class's countdown of blocks below 0; sets the countdown
- * anew. Returns how many blocks this one stands for, 1 or more, or 0 if it is no sample.
- * `tick`: the time; `random`: the generator's state, never 0.
+ * anew. Returns how many blocks this one stands for, 1 or more, or 0 if this block is no sample.
+ * `tick` is the present time in ticks; `random` points to the state of the random generator, which
+ * is never 0.
  */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random);
@@ -52,8 +54,9 @@ double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, u
  * 1952). Uses no mathematics library, which this library does not link.
  */
 
-/* Returns the units to the next sample: exponential with the mean `interval`, at most 2^60. `state`
- * is the random generator's, never 0, and changes. */
+/* Returns the distance to the next sample in units: exponentially distributed with the mean
+ * `interval`, at most 2^60. `state` points to the state of the random generator, which is never 0
+ * and changes. */
 uint64_t bfc_poisson_next(uint64_t *state, uint64_t interval);
 
 /* Returns how many items a sampled one of `bytes` units stands for, 1 or more. */

@@ -17,15 +17,16 @@
 
 /* ---- when a thread takes a sample ---- */
 
-/* A thread's random generator and pace. The struct is not thread-local itself, because the loader
- * has little room for the thread-local variables of a library that is opened late. */
+/* The random generator and the pace of a thread's sampling. The struct itself is not thread-local,
+ * because the loader has little room for the thread-local variables of a library that is opened
+ * late. */
 struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
     uint64_t random;
 };
 static __thread struct sampling *sampling INITIAL_EXEC;
 static __thread bool ends_at_exit INITIAL_EXEC;
-static __thread bool busy INITIAL_EXEC; /* the thread is taking a sample */
+static __thread bool busy INITIAL_EXEC; /* guards against a sample within a sample */
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -42,7 +43,7 @@ static bool begin_thread(void) {
     return sampling;
 }
 
-/* Returns the tick of the thread's last event, which costs no reading of a clock. */
+/* Returns the time of the thread's last event in ticks, which costs no reading of a clock. */
 static uint64_t current_tick(void) {
     return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
 }
@@ -64,16 +65,16 @@ struct sample {
     uint64_t address, id; /* address and id of the block */
     uint64_t bytes;       /* the size that the program asked for */
     double weight;        /* how many blocks the sample stands for */
-    uint64_t arena;       /* sequence number of the block's arena */
+    uint64_t arena;       /* sequence number of the arena that has the block */
     uint32_t site;
 };
 
 enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 
-/* bfc_who_lock guards the samples, the ring and their counts. */
+/* bfc_who_lock guards the samples, the ring of the last samples, and their counts. */
 static struct sample *samples;
 static struct bfc_who_mark *recent; /* a ring of the last samples */
-static size_t count, hand;          /* `hand`: the index of the sample that is checked next */
+static size_t count, hand;          /* `hand`: the index of the sample to be checked next */
 static uint64_t taken, lost;
 static uint32_t state; /* atomic: NOT_BEGUN, BEGUN or UNAVAILABLE */
 enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
@@ -88,7 +89,7 @@ static void drop_sample(size_t i) {
     samples[i] = samples[--count];
 }
 
-/* Checks some old samples, and drops those of the arena whose block was freed. */
+/* Checks some old samples of this arena, and drops those whose blocks were freed. */
 static void check_some(const struct bfc_arena *arena) {
     for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
         hand = hand < count ? hand : 0;
@@ -99,8 +100,8 @@ static void check_some(const struct bfc_arena *arena) {
     }
 }
 
-/* Marks a sample whose block is live. Samples of ended contexts have no arena, and so get no mark.
- */
+/* The bit that marks a sample whose block is still allocated, in its arena's sequence number.
+ * Samples of contexts that have ended get no mark, because marks are made arena by arena. */
 #define LIVE UINT64_C(0x8000000000000000)
 
 static void mark_live(const struct bfc_arena *arena) {
@@ -169,11 +170,12 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
-    uint64_t event = bfc_events_thread.event - 1; /* number of the allocation's event */
+    /* number of the allocation's event, the thread's last */
+    uint64_t event = bfc_events_thread.event - 1;
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
-        return; /* the block is in host memory, and its context is ending */
+        return; /* no arena has the address: the context of the block, of host memory, is ending */
     uint32_t site = bfc_who_enter_at_site(&stack);
     struct sample sample = {.address = pointer,
                             .id = block.id,
@@ -187,7 +189,8 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     BFC_TELL_FEATURES(stack_taken, pointer, site, weight, bfc_sites_now);
 }
 
-/* `busy` prevents a sample within a sample: code of Python that runs meanwhile may allocate. */
+/* Code of Python that runs while a sample is taken may allocate; `busy` prevents a sample of
+ * that. */
 static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                           unsigned bin) {
     int stacks = wanted_stacks();

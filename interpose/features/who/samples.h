@@ -22,8 +22,8 @@ void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t byt
  * fields about samples. False: no sample was ever taken. */
 bool bfc_who_bring_up_to_date(struct bfc_who_header *header);
 
-/* Returns the site where the block with this id was allocated; 0 if it was not sampled. To be
- * called under bfc_who_lock. Takes time in proportion to samples. */
+/* Returns the site where the block with this id was allocated; 0 if the block was not sampled.
+ * Searches through all samples. To be called under bfc_who_lock. */
 uint32_t bfc_who_site_of(uint64_t id);
 
 /*

@@ -21,23 +21,24 @@ enum {
     TAGS = 1 << 12,
 };
 
-/* Readers get the sites, frames, objects and texts; the other arrays serve to find their elements.
- */
+/* The tables in memory. Sites, frames, objects and texts are published to readers; the other arrays
+ * serve to find elements in those. */
 static struct tables {
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
     struct bfc_who_object objects[OBJECTS];
     char texts[TEXTS];
     uint64_t hashes[SITES];
-    uint32_t slots[SLOTS];           /* each is a site; 0: the slot is free */
-    uint32_t text_slots[TEXT_SLOTS]; /* each is an offset; 0: the slot is free */
+    uint32_t slots[SLOTS];           /* hash table of sites, by index; 0: the slot is free */
+    uint32_t text_slots[TEXT_SLOTS]; /* hash table of texts, by offset; 0: the slot is free */
     uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
 } * tables;
 
 struct bfc_sites bfc_sites;
 struct pool_lock bfc_who_lock;
 
-/* In the child there is no thread that held the lock during the fork and could release it. */
+/* Makes the lock free in the child of a fork. The thread that held it during the fork, if any, does
+ * not exist in the child, and so could never release it. */
 static void in_child(void) {
     bfc_who_lock = (struct pool_lock){0};
 }
@@ -49,7 +50,7 @@ static void begin_forks(void) {
         at_fork(NULL, NULL, in_child, NULL);
 }
 
-/* Site 0 has no frames, and text 0 is empty. */
+/* Reserves the tables. Site 0 has no frames, and the text at offset 0 is empty. */
 static void begin_sites(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
@@ -64,7 +65,7 @@ static void begin_sites(void) {
 }
 
 bool bfc_sites_begin(void) {
-    static uint32_t begun; /* atomic: 1 after the first try, even if it failed */
+    static uint32_t begun; /* atomic: 1 once the tables are reserved, or could not be */
     if (UNLIKELY(!bfc_load_acquire(&begun))) {
         pool_lock(&bfc_who_lock);
         if (!begun)
@@ -147,8 +148,8 @@ static bool is_same(const struct bfc_who_object *one, const struct bfc_who_objec
     return one->start == other->start && one->end == other->end && one->path == other->path;
 }
 
-/* Returns an object's index in the table, to which it is added if it is new; OBJECTS if the table
- * is full. Unloaded objects stay in the table, because frames refer to them. */
+/* Returns the index of an object in the table, to which the object is added if it is new; OBJECTS
+ * if the table is full. Unloaded objects stay in the table, because frames refer to them. */
 static size_t list_object(const struct bfc_who_object *object, uint64_t map) {
     size_t i = 0;
     while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
@@ -170,7 +171,8 @@ static size_t index_of(struct bfc_readable *readable, const struct bfc_object *o
     return list_object(&listed, object->map);
 }
 
-/* Forgets the known unwind rules if an object was unloaded, whose addresses another one may get. */
+/* Forgets the unwind rules that were found so far if an object was unloaded, since another object
+ * may be loaded at its addresses. */
 static void look_for_unloaded(struct bfc_readable *readable) {
     bool unloaded = false;
     for (size_t i = 0; i < bfc_sites.object_count; i++) {

@@ -10,7 +10,8 @@
 #include "interpose/features/who/stacks/readable.h"
 #include "interpose/table/feature.h"
 
-/* Each request word rises with each request, so one that differs from its last answer is new. */
+/* Writes the file if a reader has asked for it. A reader asks by raising a word in the segment, and
+ * the library answers by storing the word's value in another. */
 static void write_if_asked(struct bfc_segment_header *published) {
     static uint32_t blocks_written;
     uint32_t asked = bfc_load_acquire(&published->who_asked);
@@ -22,8 +23,8 @@ static void write_if_asked(struct bfc_segment_header *published) {
     bfc_store_release(&published->who_written, asked);
 }
 
-/* Notes a free for the list of leaks. A failed free counts even if no pool has the address: after a
- * first free the block's region may have gone back to the driver. */
+/* Notes a free for the list of leaks and invalid frees. A failed free counts even if no pool has
+ * the address: after a first free of the block, its region may have gone back to the driver. */
 static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                       bool may_wait) {
     const struct bfc_process *process = bfc_process_if_made();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the library, the stand-in driver and road programs for AArch64 with Debian's compiler, and runs
+# Builds the library, the stand-in driver and route programs for AArch64 with Debian's compiler, and runs
 # them under qemu, natively and preloaded: the same output, and few driver allocations.
 # usage: aarch64.sh SOURCE_ROOT CUDA_INCLUDE VERSION
 set -u
@@ -26,16 +26,16 @@ $compiler "${flags[@]}" -shared -pthread -Wl,--version-script=interpose/entry/sy
     -o "$work/libbfcpreload.so" || fail 'the library does not build'
 ln -s libcuda.so.1 "$work/sim/libcuda.so"
 for program in driver_linked by_name host; do
-    $compiler "${flags[@]}" tests/integration/roads/$program.c tests/integration/roads/road.c -L"$work/sim" -Wl,--as-needed \
+    $compiler "${flags[@]}" tests/integration/routes/$program.c tests/integration/routes/route.c -L"$work/sim" -Wl,--as-needed \
         -lcuda -o "$work/bin/$program" || fail "$program does not build"
 done
-$compiler "${flags[@]}" -fvisibility=default -shared tests/integration/roads/plugin.c tests/integration/roads/road.c \
+$compiler "${flags[@]}" -fvisibility=default -shared tests/integration/routes/plugin.c tests/integration/routes/route.c \
     -o "$work/bin/plugin.so" || fail 'the plug-in does not build'
 tests/integration/wranglers/names.py interpose/entry/symbols.list >"$work/wrangled_names.h" || fail 'names.py fails'
-$compiler "${flags[@]}" -DBOUND_PROGRAM tests/integration/bound/bound.c tests/integration/roads/road.c -L"$work/sim" -lcuda \
+$compiler "${flags[@]}" -DBOUND_PROGRAM tests/integration/bound/bound.c tests/integration/routes/route.c -L"$work/sim" -lcuda \
     -o "$work/bin/bound" || fail 'bound does not build'
 for source in bound/bound wranglers/wrangler; do
-    $compiler "${flags[@]}" -I"$work" -fvisibility=default -shared "tests/integration/$source.c" tests/integration/roads/road.c \
+    $compiler "${flags[@]}" -I"$work" -fvisibility=default -shared "tests/integration/$source.c" tests/integration/routes/route.c \
         -L"$work/sim" -Wl,-z,lazy -Wl,--as-needed -lcuda -o "$work/bin/${source#*/}.so" || fail "$source does not build"
 done
 

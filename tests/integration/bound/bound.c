@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 extern int cuMemAlloc_v2(uint64_t *, size_t), cuMemFree_v2(uint64_t);
 extern int cuMemsetD8_v2(uint64_t, unsigned char, size_t);
@@ -13,10 +13,10 @@ extern int cuMemcpyDtoH_v2(void *, uint64_t, size_t);
 int plugin_run(const char *way);
 
 // Filled by the loader, in memory that stays writable and in memory that does not.
-struct road bound_table = {cuMemAlloc_v2, cuMemFree_v2, cuMemsetD8_v2, cuMemcpyDtoH_v2};
-const struct road bound_constants = {cuMemAlloc_v2, cuMemFree_v2, cuMemsetD8_v2, cuMemcpyDtoH_v2};
+struct route bound_table = {cuMemAlloc_v2, cuMemFree_v2, cuMemsetD8_v2, cuMemcpyDtoH_v2};
+const struct route bound_constants = {cuMemAlloc_v2, cuMemFree_v2, cuMemsetD8_v2, cuMemcpyDtoH_v2};
 
-static struct road constructed;
+static struct route constructed;
 
 __attribute__((constructor)) static void construct(void) {
     constructed = bound_table;
@@ -31,16 +31,16 @@ static int call_release(uint64_t pointer) {
     return cuMemFree_v2(pointer);
 }
 
-static struct road choose(const char *way) {
+static struct route choose(const char *way) {
     if (strcmp(way, "calls") == 0)
-        return (struct road){call_allocate, call_release, cuMemsetD8_v2, cuMemcpyDtoH_v2};
+        return (struct route){call_allocate, call_release, cuMemsetD8_v2, cuMemcpyDtoH_v2};
     if (strcmp(way, "table") == 0)
         return bound_table;
     if (strcmp(way, "constants") == 0)
         return bound_constants;
     if (strcmp(way, "constructed") == 0)
         return constructed;
-    road_fail(way, "unknown way");
+    route_fail(way, "unknown way");
 }
 
 // A program that is not position-independent has an address of its own for the function.
@@ -59,11 +59,11 @@ static void compare(void *libcuda, int with_constructed) {
 int plugin_run(const char *way) {
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!libcuda)
-        road_fail("libcuda.so.1", dlerror());
-    road_begin(libcuda);
-    struct road road = choose(way);
+        route_fail("libcuda.so.1", dlerror());
+    route_begin(libcuda);
+    struct route route = choose(way);
     compare(libcuda, strcmp(way, "constructed") == 0);
-    return road_run(&road);
+    return route_run(&route);
 }
 
 #ifdef BOUND_PROGRAM

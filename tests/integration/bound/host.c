@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 static int has(int count, char **arguments, const char *flag) {
     for (int i = 3; i < count; i++)
@@ -16,19 +16,19 @@ static int has(int count, char **arguments, const char *flag) {
 
 int main(int count, char **arguments) {
     if (count < 3)
-        road_fail("usage", "host PLUGIN WAY FLAG...");
+        route_fail("usage", "host PLUGIN WAY FLAG...");
     if (has(count, arguments, "driver")) {
         void *libcuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
         if (!libcuda || !dlsym(libcuda, "cuInit"))
-            road_fail("libcuda.so.1", dlerror());
+            route_fail("libcuda.so.1", dlerror());
     }
     void *plugin =
         dlopen(arguments[1], (has(count, arguments, "lazy") ? RTLD_LAZY : RTLD_NOW) |
                                  (has(count, arguments, "global") ? RTLD_GLOBAL : RTLD_LOCAL) |
                                  (has(count, arguments, "deepbind") ? RTLD_DEEPBIND : 0));
     if (!plugin)
-        road_fail(arguments[1], dlerror());
+        route_fail(arguments[1], dlerror());
     int (*run)(const char *);
-    *(void **)&run = road_find(plugin, "plugin_run");
+    *(void **)&run = route_find(plugin, "plugin_run");
     return run(arguments[2]);
 }

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 enum { PROCESSES = 40, THREADS = 8 };
 
@@ -15,7 +15,7 @@ static pthread_barrier_t together;
 
 static void *by_name(void *found) {
     pthread_barrier_wait(&together);
-    *(void **)found = road_find(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL), "cuMemFree_v2");
+    *(void **)found = route_find(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL), "cuMemFree_v2");
     return NULL;
 }
 
@@ -23,8 +23,8 @@ static void *by_link(void *found) {
     pthread_barrier_wait(&together);
     void *plugin = dlopen(plugin_path, RTLD_LAZY | RTLD_LOCAL);
     if (!plugin)
-        road_fail(plugin_path, dlerror());
-    const struct road *table = road_find(plugin, "bound_constants");
+        route_fail(plugin_path, dlerror());
+    const struct route *table = route_find(plugin, "bound_constants");
     *(int (**)(uint64_t))found = table->release;
     return NULL;
 }
@@ -36,7 +36,7 @@ static int run_threads(void) {
     pthread_barrier_init(&together, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, i % 2 ? by_link : by_name, &found[i]) != 0)
-            road_fail("pthread_create", NULL);
+            route_fail("pthread_create", NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)

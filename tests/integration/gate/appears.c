@@ -1,25 +1,25 @@
 /*
  * All work goes to one stream, and a block that it still fills is freed and handed out again. Then
  * the next owner's block is used by another way, which the library must order behind the fill:
- * whoever is to set the bytes last sets them last. The calls of that way come by the road that is
+ * whoever is to set the bytes last sets them last. The calls of that way come by the route that is
  * named.
  *
  * Way `owns`: the first stream is a thread's own, which is never the only one. Way `early`: two
  * streams have work, then one.
  *
- * usage: appears WAY ROAD
+ * usage: appears WAY ROUTE
  */
 #include "tests/conformance/processes.h"
 
 enum { OLD_VALUE = 1, NEW_VALUE = 2, FILL_MS = 40 };
 static const size_t bytes = MIB;
 
-/* ---- roads ---- */
+/* ---- routes ---- */
 
 /* By link, which in a program of a runtime means the runtime's own calls; by dlsym; by
  * cuGetProcAddress in both its forms. */
-static enum road { LINK, DLSYM, OLD_FORM, NEW_FORM, ROADS } road;
-static const char *const road_names[ROADS] = {"link", "dlsym", "old", "new"};
+static enum route { LINK, DLSYM, OLD_FORM, NEW_FORM, ROUTES } route;
+static const char *const route_names[ROUTES] = {"link", "dlsym", "old", "new"};
 
 static void fail(const char *what) {
     puts(what);
@@ -39,20 +39,20 @@ static void *entry(const char *symbol, const char *name, int version, cuuint64_t
     CUresult (*old_form)(const char *, void **, int, cuuint64_t);
     CUresult (*new_form)(const char *, void **, int, cuuint64_t, int *);
     void *found = NULL;
-    if (road == DLSYM)
+    if (route == DLSYM)
         return driver_name(symbol);
     *(void **)&old_form = driver_name("cuGetProcAddress");
     *(void **)&new_form = driver_name("cuGetProcAddress_v2");
-    MUST(road == OLD_FORM ? old_form(name, &found, version, flags)
-                          : new_form(name, &found, version, flags, NULL));
+    MUST(route == OLD_FORM ? old_form(name, &found, version, flags)
+                           : new_form(name, &found, version, flags, NULL));
     return found;
 }
 
-/* ---- calls by the road ---- */
+/* ---- calls by the route ---- */
 
 static void set(void *block, CUstream stream) {
     CUresult (*by_name)(CUdeviceptr, unsigned char, size_t, CUstream);
-    if (road == LINK) {
+    if (route == LINK) {
 #ifdef ROUTE_DRIVER
         MUST(cuMemsetD8Async(address(block), NEW_VALUE, bytes, stream));
 #else
@@ -70,7 +70,7 @@ extern CUresult cuMemsetD8Async_ptsz(CUdeviceptr, unsigned char, size_t, CUstrea
 
 static void set_in_own_stream(void *block) {
     CUresult (*by_name)(CUdeviceptr, unsigned char, size_t, CUstream);
-    if (road == LINK) {
+    if (route == LINK) {
 #ifdef ROUTE_DRIVER
         MUST(cuMemsetD8Async_ptsz(address(block), NEW_VALUE, bytes, NULL));
 #else
@@ -86,7 +86,7 @@ static void set_in_own_stream(void *block) {
 static CUcontext make_context(void) {
     CUresult (*by_name)(CUcontext *, unsigned, CUdevice);
     CUcontext context;
-    if (road == LINK) {
+    if (route == LINK) {
         MUST(CREATE_CONTEXT(&context, 0));
         return context;
     }
@@ -98,7 +98,7 @@ static CUcontext make_context(void) {
 static CUcontext from_green(CUgreenCtx green) {
     CUresult (*by_name)(CUcontext *, CUgreenCtx);
     CUcontext context;
-    if (road == LINK) {
+    if (route == LINK) {
         MUST(DRIVER(cuCtxFromGreenCtx)(&context, green));
         return context;
     }
@@ -109,7 +109,7 @@ static CUcontext from_green(CUgreenCtx green) {
 
 static void enable_peer(CUcontext owner) {
     CUresult (*by_name)(CUcontext, unsigned);
-    if (road == LINK) {
+    if (route == LINK) {
 #ifdef ROUTE_DRIVER
         MUST(cuCtxEnablePeerAccess(owner, 0));
 #else
@@ -124,7 +124,7 @@ static void enable_peer(CUcontext owner) {
 static CUipcMemHandle export_block(void *block) {
     CUresult (*by_name)(CUipcMemHandle *, CUdeviceptr);
     CUipcMemHandle handle;
-    if (road == LINK) {
+    if (route == LINK) {
 #ifdef ROUTE_DRIVER
         MUST(cuIpcGetMemHandle(&handle, address(block)));
 #else
@@ -139,7 +139,7 @@ static CUipcMemHandle export_block(void *block) {
 
 static void begin(CUstream stream) {
     CUresult (*by_name)(CUstream, CUstreamCaptureMode);
-    if (road == LINK) {
+    if (route == LINK) {
         MUST(begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
         return;
     }
@@ -149,7 +149,7 @@ static void begin(CUstream stream) {
 
 static void launch_graph(CUgraphExec graph, CUstream stream) {
     CUresult (*by_name)(CUgraphExec, CUstream);
-    if (road == LINK) {
+    if (route == LINK) {
 #ifdef ROUTE_DRIVER
         MUST(cuGraphLaunch(graph, stream));
 #else
@@ -240,7 +240,7 @@ static void by_green(void *block) {
 
 /* A call that is newer than the library's tables is only looked up. By link: newer.c. */
 static void by_unknown_call(void *block) {
-    if (road != LINK &&
+    if (route != LINK &&
         !entry("cuStreamBeginUnheardOfCapture", "cuStreamBeginUnheardOfCapture", 99000, 0))
         fail("no such call");
     set(block, only);
@@ -318,9 +318,9 @@ int main(int count, char **arguments) {
                 {"graph", by_graph},         {"green", by_green},    {"owns", by_thread},
                 {"unknown", by_unknown_call}};
     if (count != 3)
-        fail("usage: appears WAY ROAD");
-    while (road < ROADS && strcmp(arguments[2], road_names[road]) != 0)
-        road++;
+        fail("usage: appears WAY ROUTE");
+    while (route < ROUTES && strcmp(arguments[2], route_names[route]) != 0)
+        route++;
     if (strcmp(arguments[1], "export") == 0) {
         if (fork_other(&importer))
             return import();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Another stream appears while one was alone: by each way and road, in each mode. The bytes are right, and before
+"""Another stream appears while one was alone: by each way and route, in each mode. The bytes are right, and before
 it no free of the modes with fences needed one.
 usage: test_appears.py LIBRARY PROGRAM"""
 
@@ -12,24 +12,24 @@ import unittest
 
 LIBRARY = PROGRAM = ""
 WAYS = ("stream", "own", "thread", "context", "peer", "export", "graph", "green")
-ROADS = ("link", "dlsym", "old", "new")
-UNKNOWN = [("unknown", road) for road in ROADS[1:]]
+ROUTES = ("link", "dlsym", "old", "new")
+UNKNOWN = [("unknown", route) for route in ROUTES[1:]]
 
 
-def run(mode, way, road):
+def run(mode, way, route):
     environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0",
                    "SIM_DEVICES": "2", "LD_PRELOAD": LIBRARY}
     if way == "unknown":
         environment["SIM_DRIVER_VERSION"] = "99000"
-    done = subprocess.run([PROGRAM, way, road], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([PROGRAM, way, route], env=environment, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode or done.stderr:
-        raise AssertionError(f"{mode} {way} {road}: {done.returncode} {done.stdout} {done.stderr}")
+        raise AssertionError(f"{mode} {way} {route}: {done.returncode} {done.stdout} {done.stderr}")
     return dict(line.split(": ") for line in done.stdout.splitlines())
 
 
 class Appearances(unittest.TestCase):
     def expect(self, mode, **answers):
-        cases = [(mode, way, road) for way, road in [*itertools.product(WAYS, ROADS), *UNKNOWN]]
+        cases = [(mode, way, route) for way, route in [*itertools.product(WAYS, ROUTES), *UNKNOWN]]
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for case, found in zip(cases, pool.map(lambda case: run(*case), cases)):
                 with self.subTest(case=case):

@@ -130,7 +130,7 @@ class Log(unittest.TestCase):
         said = play(SCENES, "child")
         self.assertEqual(len([line for line in said if " was reserved" in line]), 1, said)
 
-    def test_one_road_is_written_once(self):
+    def test_one_route_is_written_once(self):
         said = [line for line in play(SCENES, "lookups") if ": hook " in line]
         self.assertEqual(len(said), len(set(said)))
 

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 #include "wrangled_names.h"
 
 int plugin_run(const char *way);
@@ -36,17 +36,17 @@ static void load_all(void *libcuda) {
 }
 
 int plugin_run(const char *way) {
-    struct road road;
+    struct route route;
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     printf("%s\n", way);
     if (!libcuda)
-        road_fail("libcuda.so.1", dlerror());
+        route_fail("libcuda.so.1", dlerror());
     store_all();
     load_all(libcuda);
-    road_begin(libcuda);
-    *(void **)&road.allocate = cuMemAlloc_v2;
-    *(void **)&road.release = cuMemFree_v2;
-    *(void **)&road.set = cuMemsetD8_v2;
-    *(void **)&road.read = cuMemcpyDtoH_v2;
-    return road_run(&road);
+    route_begin(libcuda);
+    *(void **)&route.allocate = cuMemAlloc_v2;
+    *(void **)&route.release = cuMemFree_v2;
+    *(void **)&route.set = cuMemsetD8_v2;
+    *(void **)&route.read = cuMemcpyDtoH_v2;
+    return route_run(&route);
 }

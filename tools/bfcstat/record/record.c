@@ -45,12 +45,12 @@ struct recording {
     double next_map, next_sizes, next_who;
     struct recorded_who who;
     uint64_t next_landmark;       /* number of the first landmark that is not written yet */
-    struct new_events unseen;     /* from this follows which events are not written yet */
+    struct new_events unseen;     /* which events were seen in the copies so far */
     struct event_order *order;    /* the order in which events are written */
-    bool ordered;                 /* `order` has been begun, or could not be */
-    uint64_t looked_us, looks_us; /* times of the last copy but one, and of the last copy */
-    uint64_t created_ns;          /* begin of the job's clock */
-    bool events;                  /* all allocations and frees are written */
+    bool ordered;                 /* whether the order was begun, even without success */
+    uint64_t looked_us, looks_us; /* the times of the last two copies of the segment */
+    uint64_t created_ns;          /* when the job's clock began */
+    bool events;                  /* whether all allocations and frees are written */
     unsigned long samples;
     int failure; /* errno of a write that failed; 0: no write has failed */
 };
@@ -281,8 +281,8 @@ static bool write_who(struct recording *recording, const struct bfc_job *job) {
     return calls;
 }
 
-/* The calls that the sample counts are written before it, so that the page knows what was there
- * before the first one. */
+/* The calls that the sample counts are written before the sample, so that the page knows what was
+ * there before the first of them. */
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
     double seconds = seconds_since(recording->start_ns);
     bool ordered = recording->ordered, written = false;

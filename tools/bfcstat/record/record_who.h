@@ -17,11 +17,12 @@
 struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
-    uint64_t created_ns; /* begin of the job's clock */
-    bool space;          /* the pools' blocks are written, too; there may be many */
-    bool events; /* the sites of sampled events are written, too, because --events was given */
-    uint64_t next_event; /* the sites of events before this number are written */
-    uint64_t sites;      /* number of sites that are written */
+    uint64_t created_ns; /* when the job's clock began */
+    bool space;          /* whether the pools' blocks are written too, of which there may be many */
+    /* whether the sites of sampled events are written too, because --events was given */
+    bool events;
+    uint64_t next_event; /* number of the first event whose site is not written yet */
+    uint64_t sites;      /* how many sites are written */
 };
 
 /* Asks the job which stacks hold its memory, and for the blocks of its pools. False: `reason`, cut

@@ -15,9 +15,10 @@
 enum { CALLS_MOST = 1000000 };
 
 struct call {
-    struct bfc_event event; /* the event of a free has its block's bytes, where they are known */
-    uint32_t site;          /* number of the site that allocated the block; 0: not known */
-    bool known;             /* whether the bytes of the call are known */
+    /* the call's event; for a free, with the bytes of the block, where they are known */
+    struct bfc_event event;
+    uint32_t site; /* number of the site that allocated the block; 0: not known */
+    bool known;    /* whether the bytes of the call are known */
 };
 
 /* The block at an address; 0 bytes: it was freed. */
@@ -31,8 +32,8 @@ struct calls {
     size_t count, room;
     struct new_events unseen;
     struct event_order order;
-    uint64_t dropped;            /* oldest calls that were dropped for want of room */
-    uint64_t untold;             /* frees of blocks that are not known */
+    uint64_t dropped;            /* how many of the oldest calls were dropped for want of room */
+    uint64_t untold;             /* how many frees were of blocks that are not known */
     struct address_table blocks; /* its entries are struct known_block */
     bool failed;                 /* whether the host had too little memory */
 };

@@ -33,7 +33,7 @@ struct target {
     int directory;
     struct bfc_segment_name name;
     struct bfc_job job; /* the last copy of the job's segment */
-    char reason[512];   /* text for the message about a failure */
+    char reason[512];   /* why the copy failed, for the message */
 };
 
 static bool read_again(struct target *target) {
@@ -50,7 +50,7 @@ static bool ask_job(struct target *target, struct bfc_who *who) {
                        sizeof target->reason);
 }
 
-/* Adds the calls of the job until the time is over, ^C, or the job's end. */
+/* Adds the job's calls to the list until the time is over, ^C is pressed, or the job ends. */
 static void follow_job(struct target *target, struct calls *calls, double seconds) {
     struct sigaction action = {.sa_handler = on_signal};
     uint64_t end = bfc_now_ns() + (uint64_t)(seconds * 1e9);
@@ -99,7 +99,7 @@ static bool collect_moment(struct target *target, double seconds, struct calls *
     return good;
 }
 
-/* ---- messages about what the snapshot lacks ---- */
+/* ---- messages about what is missing in the snapshot ---- */
 
 static void tell_unless_0(uint64_t count, const char *what) {
     char figure[TEXT_FIGURE];

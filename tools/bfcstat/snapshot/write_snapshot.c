@@ -245,7 +245,7 @@ struct counters {
     uint64_t live, reserved;
 };
 
-/* Returns what a call adds to the counters. */
+/* Returns by how much a call changes the counters. */
 static struct counters change_of(const struct call *call) {
     uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
@@ -259,8 +259,8 @@ static struct counters change_of(const struct call *call) {
     };
 }
 
-/* Returns the counters before the first call: what they are now, less all that the calls have
- * added. */
+/* Returns what the counters were before the first call: what they are now, less the changes by all
+ * calls. */
 static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)

@@ -14,7 +14,7 @@
 struct moment {
     const struct bfc_job *job;
     const struct bfc_who *who; /* an answer that lists the blocks */
-    const struct calls *calls; /* calls_finish was called for them */
+    const struct calls *calls; /* the last calls; calls_finish has ended the list */
     struct who_names names;
 };
 

@@ -7,7 +7,7 @@
 #include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
-#define WIDE_MAP 92u /* columns that a map with two cells a character needs */
+#define WIDE_MAP 92u /* how many columns a map needs that shows two cells in each character */
 #define ROWS_SHOWN 16u
 #define LANDMARKS_SHOWN 12u
 
@@ -98,7 +98,7 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
 
 /* --- landmarks --- */
 
-/* Whether the address of events of this kind is not an address but a time in nanoseconds. */
+/* Whether events of this kind have a time in nanoseconds in place of an address. */
 static bool is_timed(enum bfc_event_kind kind) {
     return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
            kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED;

@@ -22,8 +22,9 @@ struct gpu {
     bool used_known;
     uint64_t used;           /* bytes that are used by everyone together */
     uint64_t in_use, cached; /* bytes of the pools of the jobs that were found */
-    uint64_t asked_ns; /* when a job asked the driver for `used`: CLOCK_REALTIME; all ones: the
-                          management library told it now */
+    /* when a job asked the driver for `used` (CLOCK_REALTIME); all ones: the management library
+     * told it just now */
+    uint64_t asked_ns;
 };
 
 /* Returns the bytes that are used outside the pools of the jobs that were found: by other users'

@@ -61,7 +61,7 @@ static const enum column narrow[] = {PID, BUS_ID, UUID, IN_USE, CACHED, OOM, COM
 #define COLUMNS (COMMAND + 1)
 #define NARROW_COLUMNS (sizeof narrow / sizeof narrow[0])
 
-/* Adds a row with all columns, or those of a narrow table. */
+/* Adds a row to the table of jobs: with all columns, or with those of a narrow table. */
 static int add_cells(struct text_table *table, const char *const cells[COLUMNS]) {
     const char *some[NARROW_COLUMNS];
     for (size_t i = 0; i < NARROW_COLUMNS; i++)
@@ -354,7 +354,7 @@ static void show_rate(FILE *stream, const struct bfc_job *job, const char *name,
         fprintf(stream, "   %.3g a second", (double)count * 1e9 / (double)(now_ns - since_ns));
 }
 
-/* Shows what frees cost where work is not known to go to one stream. */
+/* Shows what the program's frees cost, for jobs in which work is not known to go to one stream. */
 static void show_fences(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                         FILE *stream) {
     if (!pool->fences && !pool->device_waits)
@@ -514,8 +514,8 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
         text_wrap(coverage_advice(job), 2, text_width(stream, 80), stream);
 }
 
-/* Calls `show` with each line, made safe for a terminal, and returns how many times it returned
- * true. */
+/* Calls `show` with each line of the text, made safe for a terminal, and returns how often it
+ * returned true. */
 static unsigned show_lines(const char *lines, bool show(const char *line, FILE *stream),
                            FILE *stream) {
     unsigned count = 0;
@@ -533,8 +533,8 @@ static bool show_line(const char *line, FILE *stream) {
     return fprintf(stream, "  %s\n", line) > 0;
 }
 
-/* Whether NAME=value has the variable's default; a variable that this bfcstat does not know has
- * none. */
+/* Whether a setting NAME=value has the variable's default; a variable that this bfcstat does not
+ * know has none. */
 static bool is_default(const char *line) {
     struct bfc_options options;
     char name[64], value[512];

@@ -83,7 +83,7 @@ static const struct family families[] = {
      1},
 };
 
-/* Families of the pools of host memory. */
+/* Families of metrics that pools of host memory have. */
 static const struct family spilled[] = {
     {"spilled_bytes", "gauge", "Host memory that the program holds in place of device memory.",
      STATS(in_use), 1},
@@ -286,7 +286,7 @@ static void put_field(const struct metrics *metrics, const struct row *row,
               family->scale);
 }
 
-/* Writes the limit of a pool in bytes. A pool without a limit has no sample. */
+/* Writes the limit of a pool in bytes, or nothing if the pool has no limit. */
 static void put_limit(const struct metrics *metrics, const struct row *row,
                       const struct family *family) {
     struct bfc_options options = {0};

@@ -49,20 +49,23 @@ struct refusal {
 struct findings {
     struct bfc_job *jobs;
     size_t job_count;
-    struct job_identity *identities; /* one for each element of `jobs`; NULL: not looked up */
-    struct gpu *gpus;                /* the machine's devices; NULL: not looked for */
+    /* the identities of `jobs`, one for each; NULL: they were not looked up */
+    struct job_identity *identities;
+    struct gpu *gpus; /* the machine's devices; NULL: not looked for */
     size_t gpu_count;
-    const struct tally *tallies; /* counts that outlast the jobs; they are not freed with the
-                                    findings. NULL: such counts are not kept */
+    /* counts that outlast the jobs, and are not freed with the findings; NULL: there are none */
+    const struct tally *tallies;
     size_t tally_count;
     size_t left_out; /* jobs that were not read, because there were more than the bound allows */
-    size_t left_out_pools; /* pools of jobs that were read that are not shown, because there were
-                              more than the bound allows */
+    /* pools of the jobs that were read, which are not shown because there were more than the bound
+     * allows */
+    size_t left_out_pools;
     size_t impostors; /* files whose names are of another user's segments, so that they were not
                          read */
     struct refusal *refused;
     size_t refused_count;
-    struct bfc_segment_name *swept; /* segments that were removed: their processes are dead */
+    /* segments that were removed because their processes are dead */
+    struct bfc_segment_name *swept;
     size_t swept_count;
 };
 

@@ -18,7 +18,7 @@ static const char *stacks_name(const struct bfc_who *who) {
 
 /* ---- text ---- */
 
-/* Writes an amount of bytes, with a sign if it is negative or a change. */
+/* Writes bytes with their unit; a negative amount, and a change, with its sign. */
 static char *amount_text(double bytes, bool change, char *text, size_t size) {
     char figure[TEXT_FIGURE - 2];
     bfc_bytes_text((uint64_t)fmin(fabs(bytes), 0x1p63), figure, sizeof figure);
@@ -51,15 +51,15 @@ static struct text_table begin_table(const struct who_sums *sums, const char *wh
     return table;
 }
 
-/* Whether a list shows the sum: it is in use, or has changed by more than twice the standard error,
- * below which chance explains a change. */
+/* Whether a list shows the sum: if it is one of memory in use, or if it has changed by more than
+ * twice the standard error, below which chance explains a change. */
 static bool is_shown(const struct who_sums *sums, const struct who_sum *sum) {
     bool change = sums->seconds > 0;
     return fabs(sum->bytes) >= 1 && (!change || fabs(sum->bytes) > 2 * who_error(sum));
 }
 
-/* Adds a row for the bytes that the pools' own counters have beyond the rows, unless they are less
- * than a hundredth. */
+/* Adds a row for the bytes that the pools' own counters have in addition to all rows, unless it is
+ * less than a hundredth. */
 static void add_rest(struct text_table *table, const struct who_sums *sums, double shown) {
     struct who_sum rest = {.bytes = sums->in_use - shown};
     char bytes[TEXT_FIGURE], last[TEXT_FIGURE + 2];
@@ -125,7 +125,7 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
 }
 
 /* Says by how much the estimates differ from the pools' own counters, if that is more than the
- * standard error and blocks that come and go meanwhile may explain. */
+ * standard error and more than blocks that come and go meanwhile may explain. */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;
@@ -196,7 +196,8 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
 
 /* ---- JSON ---- */
 
-/* Writes an estimate of bytes or blocks without its fraction, which means nothing. */
+/* Writes an estimate of bytes or blocks without digits after the point, which would mean
+ * nothing. */
 static void show_whole(struct json_writer *writer, const char *key, double figure) {
     json_signed(writer, key, llround(fmin(figure, 0x1p62)));
 }

@@ -23,13 +23,13 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
                             .samples = site->live_samples};
 }
 
-/* Subtracts an earlier state of the sum's site, `before`. Both have the same index, which a site
- * keeps for as long as the job lives. */
+/* Subtracts `before`, what the sum's site held at the earlier moment. A site keeps its index for as
+ * long as the job lives. */
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
-    /* the sum is an upper bound, because blocks that are in use at both moments add nothing to
-     * the true variance */
+    /* this is an upper bound, because blocks that are in use at both moments add nothing to the
+     * true variance */
     sum->variance += before->live_variance;
     sum->allocated_bytes -= before->bytes;
     sum->allocated_blocks -= before->blocks;

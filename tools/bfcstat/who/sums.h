@@ -22,10 +22,10 @@ struct who_sum {
 struct who_sums {
     struct who_sum all;
     struct who_sum *libraries, *tags, *sites; /* most bytes first */
-    struct who_sum *places;                   /* sums by who_place, if there are two moments */
+    struct who_sum *places; /* sums of the places that who_place names, if there are two moments */
     size_t library_count, tag_count, site_count, place_count;
     double in_use;  /* bytes, by the pools' own counters, or their change */
-    double seconds; /* between two moments; 0: there is only one */
+    double seconds; /* time between the two moments; 0: there is only one */
 };
 
 /* Adds up the sites of `names->who`, less those of `before`, an earlier answer of the same job, if

@@ -144,7 +144,7 @@ void progress_start(const struct progress_way *chosen) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    /* the lock keeps the thread from reading `showing` before it is set */
+    /* the lock is held until `showing` is set, so that the new thread does not read it before */
     pthread_mutex_lock(&lock);
     showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);

@@ -21,7 +21,7 @@ static void take_lock(void) {
         ;
 }
 
-/* In Linux sigprocmask changes only the calling thread's mask. */
+/* sigprocmask is used, since in Linux it changes only the calling thread's mask */
 static sigset_t lock_unfinished(void) {
     sigset_t all, before;
     sigfillset(&all);
@@ -147,7 +147,7 @@ void file_abandon(struct file_writer *writer) {
     *writer = (struct file_writer){NULL, NULL, NULL};
 }
 
-/* Devices and pipes are not opened here, since a pipe can be opened only once. */
+/* Devices and pipes are only examined and not opened, since a pipe can be opened only once. */
 bool file_check_output(const char *path, struct plan_error *error) {
     struct file_writer writer;
     struct stat about;

@@ -68,7 +68,7 @@ static bool add_edge(struct flow *flow, size_t *room, uint32_t from, uint32_t to
     return true;
 }
 
-/* Returns an array, by tensor, of the node that writes over the tensor, or NO_NODE. */
+/* Returns an array: for each tensor the node that writes over the tensor's memory, or NO_NODE. */
 static uint32_t *find_overwriters(const struct graph *graph) {
     uint32_t *writer = malloc(((size_t)graph->tensors_count + 1) * sizeof *writer);
     if (!writer)
@@ -98,7 +98,8 @@ static bool find_edges(struct flow *flow) {
 }
 
 /*
- * Sorts edges by one end (`key`): list has the other ends, of which those of node n begin at at[n].
+ * Sorts edges by one of their ends, `key`. `list` gets the other ends; those of node n begin at
+ * index at[n].
  */
 static bool index_edges(const uint32_t *key, const uint32_t *other, uint32_t edges, uint32_t count,
                         uint32_t **at, uint32_t **list) {

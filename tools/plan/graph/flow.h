@@ -19,7 +19,7 @@ struct flow {
     uint32_t *prior_at; /* by node, with one entry more for the end: where its predecessors start in
                            `prior` */
     uint32_t *prior;
-    uint32_t *root;    /* by tensor: the first of the tensors that share its memory */
+    uint32_t *root;    /* by tensor: the first of the tensors that share its memory, their root */
     double *size;      /* by root: bytes of the largest tensor that shares its memory; else 0 */
     uint32_t *readers; /* by root: how often nodes read tensors that share its memory */
     bool *kept;        /* by root: whether a tensor that shares its memory lives to the end */

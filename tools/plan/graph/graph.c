@@ -9,9 +9,9 @@
 
 #define MOST_DEPTH 16
 #define PARSE_BYTES 65536 /* bytes that are parsed at a time */
-/* About which percentage of the time that reading a graph takes has passed when the text is
- * parsed, when all nodes are known, and when all inputs of nodes are known. The rest of the time
- * is for freeing the text. */
+/* About which percentage of the time of reading a graph has passed when the text is parsed, when
+ * all nodes are known, and when all inputs of nodes are known. The rest of the time goes to freeing
+ * the text. */
 #define PARSE_PERCENT 55
 #define NODES_PERCENT 70
 #define INPUTS_PERCENT 80
@@ -98,7 +98,8 @@ static bool read_flag(struct reader *reader, struct json_object *object, const c
     return true;
 }
 
-/* Finds the array of a key, NULL if there is no such key; false: it is no array. */
+/* Finds the array that an object has under a key; NULL if it has no such key. False: the value is
+ * no array. */
 static bool read_array(struct reader *reader, struct json_object *object, const char *key,
                        struct json_object **array) {
     *array = NULL;
@@ -176,7 +177,7 @@ static void locate_error(struct reader *reader, const char *what, size_t number,
              shown > 0 ? " ('" : "", shown, shown > 0 ? name.text : "", shown > 0 ? "')" : "");
 }
 
-/* The first pass reads the nodes with their outputs. */
+/* In the first pass over the nodes, reads a node with its outputs. */
 static bool read_node(struct reader *reader, struct json_object *object, uint32_t number) {
     static const char *const keys[] = {"name", "inputs", "outputs", "workspace", NULL};
     struct node *node = &reader->graph->nodes[number];
@@ -218,7 +219,7 @@ static bool add_input(struct reader *reader, struct node *node, uint32_t tensor)
     return true;
 }
 
-/* The second pass reads the nodes' inputs, when all tensors are known. */
+/* In the second pass, when all tensors are known, reads a node's inputs. */
 static bool read_inputs(struct reader *reader, struct json_object *object, uint32_t number) {
     struct node *node = &reader->graph->nodes[number];
     struct json_object *array;
@@ -324,8 +325,8 @@ static unsigned line_of(const struct file_text *text, size_t at) {
     return line;
 }
 
-/* Parses piece by piece, so that progress can be shown; the zero byte after the text is part of the
- * last piece. *end: where parsing stopped, *reason: why. */
+/* Parses the text piece by piece, so that progress can be shown; the zero byte after the text is
+ * part of the last piece. `*end` is set to where parsing has stopped, and `*reason` to why. */
 static struct json_object *parse_pieces(struct json_tokener *tokener, const struct file_text *text,
                                         size_t *end, enum json_tokener_error *reason) {
     struct json_object *root = NULL;
@@ -338,7 +339,7 @@ static struct json_object *parse_pieces(struct json_tokener *tokener, const stru
         *end = at + json_tokener_get_parse_end(tokener);
         watch_add(PARSE_BYTES);
     }
-    /* blanks may follow the value, even in pieces that were not parsed */
+    /* nothing but blanks may follow the value, also in the pieces that were not parsed */
     *end += strspn(text->bytes + *end, " \t\r\n");
     if (*reason == json_tokener_success && *end < text->size)
         *reason = json_tokener_error_parse_unexpected;

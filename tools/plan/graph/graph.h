@@ -13,17 +13,20 @@
 
 struct tensor {
     struct name name;
-    uint64_t size;     /* bytes */
-    uint32_t producer; /* the node that writes it; NO_NODE: an input, live from the start */
-    uint32_t alias;    /* the tensor whose memory this tensor shares, or NO_NODE */
-    bool kept;         /* the tensor lives until all nodes have run */
+    uint64_t size; /* bytes */
+    /* the node that writes the tensor; NO_NODE: it is an input, alive from the start */
+    uint32_t producer;
+    uint32_t alias; /* the tensor whose memory this tensor shares, or NO_NODE */
+    bool kept;      /* whether the tensor lives until all nodes have run */
 };
 
 struct node {
     struct name name;
-    uint64_t workspace;             /* bytes that the node needs only while it runs */
-    uint32_t first_input, inputs;   /* index of the first one in graph.input, and their number */
-    uint32_t first_output, outputs; /* index of the first one in graph.tensors, and their number */
+    uint64_t workspace; /* bytes that the node needs only while it runs */
+    /* the node's inputs: index of the first one in graph.input, and their number */
+    uint32_t first_input, inputs;
+    /* the node's outputs: index of the first one in graph.tensors, and their number */
+    uint32_t first_output, outputs;
 };
 
 struct graph {

@@ -8,8 +8,8 @@
 #include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
-#define MOST_SEARCHED 10000 /* in a graph with more nodes, no better order is searched for */
-#define MOVES_PER_LOOK 64   /* moves between two readings of the clock */
+#define MOST_SEARCHED 10000 /* for a graph with more nodes, no better order is searched for */
+#define MOVES_PER_LOOK 64   /* so many moves are tried between two readings of the clock */
 
 struct scheduler {
     const struct graph *graph;
@@ -206,7 +206,7 @@ static uint32_t draw_below(struct scheduler *s, uint32_t below) {
     return (uint32_t)(random_unit(&s->random) * below);
 }
 
-/* Draws the step of a node to move; half of them are near the peak. */
+/* Draws at random to which step a node is moved; half of the moves are near the peak. */
 static uint32_t draw_step(struct scheduler *s, uint32_t peak_at) {
     const uint32_t count = s->flow.count;
     const uint32_t window = count < 16 ? count : 16 + count / 16;
@@ -271,7 +271,8 @@ static bool order_min_peak(struct scheduler *s, double seconds, uint32_t *nodes)
     double least = flow_cost(&s->flow, &s->scale, nodes).peak;
     order_dfs(s, other);
     keep_better(s, nodes, other, &least);
-    s->error = &ignored; /* the given order may be unable to run, which is no error here */
+    /* the order in the file may be one that cannot run; that is no error here */
+    s->error = &ignored;
     if (order_given(s, other))
         keep_better(s, nodes, other, &least);
     s->error = error;

@@ -14,7 +14,7 @@ static const char *const column_names[COLUMNS] = {"id",    "lower", "upper",  "s
                                                   "group", "space", "offset", "stream"};
 
 #define ROWS_PER_WATCH 4096
-#define SHOWN 40 /* bytes of a bad field that a message shows */
+#define SHOWN 40 /* how many bytes of a bad field a message shows */
 
 struct reader {
     struct lifetimes *lifetimes;
@@ -69,8 +69,8 @@ static char *unquote_field(char *from, const char *line_end, struct name *field)
     return read + 1;
 }
 
-/* Cuts [reader->at, line_end) into fields and returns their number; -1: malformed, the error says
- * how. */
+/* Splits the line from reader->at to line_end into fields and returns their number; -1: the line is
+ * malformed, and the error says how. */
 static int split_line(struct reader *reader, char *line_end, struct name fields[COLUMNS]) {
     char *at = reader->at;
     for (int count = 0;; count++) {
@@ -172,13 +172,13 @@ static bool grow_rows(struct reader *reader) {
     return true;
 }
 
-/* Returns the row's field in a column; an empty field: the file has no such column. */
+/* Returns the row's field in a column; an empty field if the file has no such column. */
 static struct name field_of(const struct reader *reader, const struct name *fields, int column) {
     const int place = reader->place[column];
     return place < 0 ? (struct name){"", 0} : fields[place];
 }
 
-/* Finds the number of a label in its table; ROW_NONE for an empty field. */
+/* Returns the number of a label in its table; ROW_NONE for an empty field. */
 static bool read_label(struct reader *reader, struct names *names, struct name field,
                        uint32_t *number) {
     bool fresh;

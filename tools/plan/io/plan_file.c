@@ -4,7 +4,7 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-/* about how much of the time of writing a plan it takes to make the plan's bytes */
+/* which share of the time of writing a plan it takes, about, to make the plan's bytes */
 #define IMAGE_PERCENT 70
 
 /* Writes the text and counts its bytes as steps (watch.h). */

@@ -16,7 +16,7 @@
 #define TOP 50.0
 #define BOTTOM 60.0
 #define ARENA_GAP 24.0
-#define LEAST_SIDE 0.35 /* least side of a rectangle, so that it can be seen */
+#define LEAST_SIDE 0.35 /* the smallest side of a rectangle, so that it can be seen */
 #define MOST_ARENAS 64  /* the most arenas that are drawn */
 #define TICKS 8         /* about how many marks an axis has */
 

@@ -107,8 +107,8 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
     return true;
 }
 
-/* Whether the rest of the file looks like a truncated tail: it is too short for its block, or it
- * is all zeros. */
+/* Whether the rest of the file is the end of a trace whose writing was cut short: it is too short
+ * for its block, or it is all zeros. */
 static bool is_tail(const struct reader *reader, struct bfc_trace_block *block) {
     const size_t left = (size_t)(reader->end - reader->at);
     if (left < sizeof *block)
@@ -137,8 +137,8 @@ static bool read_records(struct reader *reader, const struct bfc_trace_block *bl
     return true;
 }
 
-/* Returns the payload of a block that is not of records, with a zero byte behind the payload;
- * NULL: it could not be read. */
+/* Returns the contents of a block that holds no records, with a zero byte behind them; NULL: the
+ * block could not be read. */
 static char *read_payload(struct reader *reader, const struct bfc_trace_block *block) {
     if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS) {
         fail_block(reader, "its size is not from 1 to 1048576 bytes");

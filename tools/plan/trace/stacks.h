@@ -18,11 +18,11 @@ struct stacks {
     uint32_t executable;                        /* offset in the texts */
 };
 
-/* Appends the payload of a block to the stacks. False: the payload's size contradicts its
- * counts, or the host has no memory. */
+/* Appends the contents of a block to the stacks. False: their size contradicts the counts in them,
+ * or the host has no memory. */
 bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
 
-/* Returns the payload of one block that holds all stacks; the caller frees it. NULL: the host
+/* Returns the contents of one block that holds all stacks; the caller frees them. NULL: the host
  * has no memory. */
 char *stacks_payload(const struct stacks *stacks, size_t *size);
 

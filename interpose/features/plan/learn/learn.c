@@ -33,54 +33,63 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* notes taken before the first look */
+#define FIRST_LOOK 24 /* the first look is made when so many notes are taken */
 #define PLANNING_SECONDS 2.0
-#define LEAST_SHARE 8    /* a planned loop uses at least this fraction of the peak in use */
+#define LEAST_SHARE 8 /* a loop is planned if it uses at least this fraction of the peak in use */
 #define LOOKING_SHARE 32 /* looking for loops takes at most this fraction of a processor */
-#define AHEAD_SHARE 8    /* looking up gaps of a plan takes at most this fraction */
+#define AHEAD_SHARE 8    /* looking up the gaps of plans takes at most this fraction */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
-#define NAP_SHARE 8  /* a nap is at most this fraction of the time without any call */
-#define MOST_ENDED 8 /* arenas of ended contexts that may still wait for the thread */
+/* the thread sleeps for at most this fraction of the time since the last call */
+#define NAP_SHARE 8
+#define MOST_ENDED 8 /* so many arenas of ended contexts may still wait for the thread */
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-#define POOR_PERIODS 32u /* doubled for each learned loop */
-#define POOR_WEIGHT 4    /* of a period in which a third misses; that of a tenth is 1 */
-#define NICENESS 10      /* with 19, the greatest, the thread would not run on a busy machine */
-#define PAUSE_TIMES 4    /* a pause lasts at least so many times as long as taking the notes */
+/* so many periods are poor before the thread looks for another plan; doubled for each learned
+ * loop */
+#define POOR_PERIODS 32u
+/* weight of a period in which a third of the allocations miss; a tenth has weight 1 */
+#define POOR_WEIGHT 4
+/* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
+#define NICENESS 10
+#define PAUSE_TIMES 4 /* a pause lasts at least so many times as long as taking the notes */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
 /* What is known of one arena's calls. It holds a reference to the arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* MOST_NOTES, mapped; NULL with HAS_FILE */
+    struct bfc_pool_note *notes; /* room for MOST_NOTES notes, mapped; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole;                /* the notes hold all calls since the context began */
-    uint64_t next_look;        /* number of notes at which to look next */
-    uint64_t next_look_ns;     /* earliest time of the next look */
-    uint64_t next_ahead_ns;    /* earliest time to look up gaps of the plan */
-    uint64_t since_ns;         /* when the present state began */
-    uint64_t pause_ns;         /* length of the next pause */
-    uint64_t looked, moved;    /* at the last look: notes, and bytes of pages that had moved */
-    uint64_t trims;            /* tries left to give back memory that the plan replaces */
-    uint64_t periods;          /* periods counted when the plan began */
-    uint64_t followed, missed; /* counts when the plan's fit was last judged */
-    uint64_t seen;             /* calls counted at the thread's last visit */
-    unsigned bad_periods;      /* bad periods in a row, weighted */
-    unsigned most_bad_periods; /* bad periods at which the plan is left */
-    unsigned poor_periods;     /* weighted poor periods less good ones */
+    bool whole;             /* the notes hold every call since the context began */
+    uint64_t next_look;     /* number of notes at which the thread looks next */
+    uint64_t next_look_ns;  /* earliest time of the next look */
+    uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan */
+    uint64_t since_ns;      /* when the learner entered its present state */
+    uint64_t pause_ns;      /* length of the next pause */
+    /* as of the last look: how many notes there were, and how many bytes of pages had moved */
+    uint64_t looked, moved;
+    /* how often the thread still tries to give back memory that the plan replaces */
+    uint64_t trims;
+    uint64_t periods;          /* how many periods were counted when the plan began */
+    uint64_t followed, missed; /* the counters when the plan's fit was last judged */
+    uint64_t seen;             /* how many calls were counted at the thread's last visit */
+    unsigned bad_periods;      /* weighted count of bad periods in a row */
+    unsigned most_bad_periods; /* count of bad periods at which the plan is given up */
+    unsigned poor_periods;     /* weighted count of poor periods, less that of good ones */
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
 };
 
-static struct learner *new_learners; /* atomic: list from which the thread takes new learners */
-static uint32_t arrivals; /* atomic: learners so far; a futex on which the thread sleeps */
-static unsigned taught;   /* atomic: number of learners that exist */
+/* atomic: list of new learners, from which the thread takes them */
+static struct learner *new_learners;
+/* atomic: how many learners there were so far; a futex on which the thread sleeps */
+static uint32_t arrivals;
+static unsigned taught; /* atomic: how many learners exist */
 
 /* ---- having the pool note its calls ---- */
 
@@ -157,7 +166,8 @@ static void add_free(struct events *events, uint64_t id) {
         events_add_free(events, allocation);
 }
 
-/* Threads are numbered from 1 on as they occur; those beyond MOST_THREADS share a number. */
+/* Returns the number of a thread: threads are numbered from 1 on as they occur in the notes, and
+ * those beyond MOST_THREADS share a number. */
 enum { MOST_THREADS = 64 };
 
 struct threads {
@@ -207,10 +217,11 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
     return true;
 }
 
-/* With pages a plan pays off only while pages keep moving: where they rest, or sizes vary, the pool
- * holds little more than what lives, and the memory reserved for a plan may be more. Returns the
- * note since which pages were seen to move; UINT64_MAX: the pool has no pages, so any loop may be
- * planned; 0: the pages rest, so none may. */
+/* Returns from which note on a loop may be planned. With pages a plan pays off only while pages
+ * keep moving: where they rest, or sizes vary, the pool holds little more than what is in use, and
+ * the memory reserved for a plan may be more. So the result is the note since which pages were seen
+ * to move; 0: the pages rest, so no loop may be planned. UINT64_MAX: the pool has no pages, so any
+ * loop may. */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
     if (!bfc_pool_page_stats(learner->arena->pool, &pages))
@@ -323,14 +334,16 @@ static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     return true;
 }
 
-/* Whether so many allocations miss for so long that another plan is worth looking for. */
+/* Whether so many allocations have missed for so long that looking for another plan is worth its
+ * time. */
 static bool is_poor(struct learner *learner, uint64_t good, uint64_t bad) {
     unsigned learned_loops = learner->learned_loops.count,
              weight = 2 * bad > good ? POOR_WEIGHT : 1;
     if (9 * bad > good)
         learner->poor_periods += weight;
     else if (learner->poor_periods > 0)
-        learner->poor_periods--; /* the poor periods may have come from an inner loop */
+        /* a good period makes up for a poor one, which may have come from an inner loop */
+        learner->poor_periods--;
     return learned_loops < BFC_MOST_LEARNED_LOOPS &&
            learner->poor_periods >= POOR_WEIGHT * POOR_PERIODS << learned_loops;
 }
@@ -393,7 +406,8 @@ static bool is_busy(const struct learner *learner) {
     return learner->state == LISTENS || (learner->state == FOLLOWS && learner->trims);
 }
 
-/* Whether the program has made calls since the last visit. Calls are not counted during a pause. */
+/* Whether the program has made calls since the thread's last visit. They are not counted during a
+ * pause. */
 static bool has_moved(struct learner *learner) {
     uint64_t followed, missed;
     read_progress(learner, &followed, &missed);
@@ -403,10 +417,10 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* When the thread has to visit the learners again. */
+/* Returns how long the thread may sleep before it has to visit the learners again. */
 struct need {
-    bool soon;  /* soon, if the program makes calls */
-    bool moves; /* the program makes calls, or work is left in any case */
+    bool soon;  /* whether the next visit is to be soon, if the program makes calls at all */
+    bool moves; /* whether the program makes calls, or work is left in any case */
 };
 
 static void attend_living(struct learner *learner, struct need *need) {
@@ -451,7 +465,7 @@ static void sleep_for(uint32_t seen, uint64_t ns) {
     syscall(SYS_futex, &arrivals, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
 }
 
-/* Naps grow with the time for which the program has made no call. */
+/* The thread sleeps the longer, the longer the program has made no call. */
 static uint64_t nap_of(const struct need *need, uint64_t still_ns) {
     uint64_t least = need->soon ? QUICK_NAP_NS : SLOW_NAP_NS;
     return bfc_max(least, bfc_min(still_ns / NAP_SHARE, LONGEST_NAP_NS));
@@ -461,7 +475,8 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* in Linux, of one thread */
+    /* in Linux the priority is that of one thread */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
         learners = take_new_learners(learners);
@@ -502,7 +517,8 @@ static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     return learner;
 }
 
-/* Whether contexts come and go faster than the thread can follow, and nothing can be learned. */
+/* Whether contexts come and go faster than the thread can follow, so that nothing could be
+ * learned. */
 static bool is_behind(void) {
     unsigned living = 0;
     struct bfc_arena *arena = NULL;

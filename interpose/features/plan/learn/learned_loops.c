@@ -7,7 +7,7 @@
 #include "planner/period/align.h"
 #include "planner/period/usual.h"
 
-/* The last allocations are compared with a loop; one in DIFFERENT may have another size. */
+/* When the last allocations are compared with a loop, one in DIFFERENT may have another size. */
 enum { COMPARED = 32, DIFFERENT = 4 };
 
 static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *learned_loop,
@@ -15,7 +15,8 @@ static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *lear
     return &learned_loop->plan.events[learned_loop->plan.header->prefix + event];
 }
 
-/* Counts the last allocations that have the sizes before `event` in the loop; 0: too few. */
+/* Counts how many of the last allocations have the sizes that come before `event` in the loop; 0:
+ * too few to recognise the loop. */
 static uint32_t count_same(const struct bfc_learned_loop *learned_loop, const struct events *events,
                            uint32_t event) {
     uint32_t period = learned_loop->plan.header->period, same = 0;
@@ -70,7 +71,8 @@ static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *la
     return same >= FIRST_SAME;
 }
 
-/* Counts the last allocations that the best alignment finds, and sets the event that comes next. */
+/* Counts how many of the last allocations the best alignment matches, and sets the event of the
+ * loop that comes next. */
 static uint32_t find_best(const struct bfc_learned_loop *learned_loop, const uint64_t *last,
                           uint32_t *event) {
     uint32_t places[ALIGNED], most = 0, period = learned_loop->plan.header->period, tries = TRIED;
@@ -140,7 +142,7 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     struct loop_result made;
     if (loop_plan(&made, events, period, limits, &error)) {
         struct bfc_learned_loop *learned_loop = make_learned_loop(&made);
-        file_free(&made.plan); /* nothing is left there once bfc_plan_read has taken the bytes */
+        file_free(&made.plan); /* once bfc_plan_read has taken the bytes, `plan` is empty */
         return learned_loop;
     }
     bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
@@ -169,10 +171,10 @@ static void log_learned(const struct bfc_learned_loop *learned_loop, const struc
             BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
-/* Repetitions of a loop with random sizes after which the usual sizes are known well enough. */
+/* After so many repetitions of a loop with random sizes, its usual sizes are known well enough. */
 enum { TELLING_REPETITIONS = 6 };
 
-/* A stream, the loop in it, and the plan of that loop. */
+/* A stream of events, the loop that was found in it, and the plan of that loop. */
 struct found {
     const struct events *events;
     struct period period; /* length 0: no loop was found */
@@ -186,7 +188,7 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
            found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-/* Looks for a loop in `usual`, which becomes the stream without its deviations. */
+/* Looks for a loop in `usual`, a copy of the stream from which deviations are removed. */
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;

@@ -5,24 +5,26 @@
 #include "interpose/features/plan/followed_plan.h"
 #include "planner/loop/loop.h"
 
-/* Enough for a training step, an evaluation step and a checkpoint, twice over. */
+/* The most loops of one pool: enough for a training step, an evaluation step and a checkpoint,
+ * twice over. */
 #define BFC_MOST_LEARNED_LOOPS 8
 
 struct bfc_learned_loop {
     struct bfc_plan plan;
-    struct plan_lead lead; /* allocations before the loop */
+    struct plan_lead lead; /* the allocations that came before the loop */
     uint64_t bound, peak;  /* in bytes */
 };
 
 struct bfc_learned_loops {
     struct bfc_learned_loop *list[BFC_MOST_LEARNED_LOOPS];
     unsigned count;
-    const struct bfc_learned_loop *avoided; /* a loop that is not to be recognised; NULL: none */
+    /* the loop that just runs without fitting, and so is not to be recognised; NULL: none */
+    const struct bfc_learned_loop *avoided;
 };
 
 /* Where the program is in a loop: which event of the loop's plan its next allocation should be. */
 struct bfc_position {
-    const struct bfc_learned_loop *learned_loop; /* NULL: no known loop runs */
+    const struct bfc_learned_loop *learned_loop; /* NULL: the program runs no known loop */
     uint32_t event;
 };
 
@@ -32,10 +34,11 @@ struct bfc_position {
 struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *learned_loops,
                                                 const struct events *events);
 
-/* Looks for a loop in the stream, plans it, and adds it. `wanted`: a loop is planned only if its
- * first repetition ended within so many events. `whole`: the stream holds all calls since the
- * context began. Returns the position in the loop; `learned_loop` is NULL if there is none or it
- * could not be planned, which is logged. Takes as long as the limits say. */
+/* Looks for a loop in the stream, plans it and adds it to the known ones. A loop is planned only if
+ * its first repetition ended within the first `wanted` events. `whole` says that the stream holds
+ * all calls since the context began. Returns the position in the loop; its `learned_loop` is NULL
+ * if no loop was found or the loop could not be planned, which is logged. Takes as long as the
+ * limits of planning allow. */
 struct bfc_position bfc_learned_loops_learn(struct bfc_learned_loops *learned_loops,
                                             const struct events *events, uint64_t wanted,
                                             bool whole, const struct loop_limits *limits);

@@ -28,7 +28,7 @@ static int find_nothing(void *address, struct found *found) {
     return -1;
 }
 
-/* Returns find_nothing if the C library has no such function. */
+/* Returns _dl_find_object, or find_nothing if the C library has no such function. */
 static find_object *get_finder(void) {
     static find_object *known; /* atomic; NULL: not looked for yet */
     find_object *found = bfc_load_relaxed(&known);
@@ -86,7 +86,8 @@ static bool read_headers(struct bfc_readable *readable, const struct link_map *n
  * checks that it contains the address. */
 static bool find_in_list(struct bfc_readable *readable, uint64_t address,
                          struct bfc_object *object) {
-    enum { MOST = 10000 }; /* a list that changes meanwhile may seem to be a circle */
+    /* so many objects at most, since a list that another thread changes may seem to be a circle */
+    enum { MOST = 10000 };
     struct link_map node, best = {0};
     uint64_t at = &_r_debug ? (uint64_t)_r_debug.r_map : 0;
     object->map = 0;
@@ -99,14 +100,15 @@ static bool find_in_list(struct bfc_readable *readable, uint64_t address,
            address - object->start < object->end - object->start;
 }
 
-/* The objects that were found last, because going through the list takes long. */
+/* The objects that were found last are kept, because going through the loader's list takes long. */
 enum { KEPT = 64 };
 static struct kept {
     struct bfc_object object; /* if `map` is 0, this entry is empty */
     struct link_map node;
 } kept[KEPT];
 static unsigned kept_next;
-static bool kept_busy; /* atomic: a lock for kept and kept_next; no thread waits for it */
+/* atomic: a lock for kept and kept_next; a thread that finds it taken does without them */
+static bool kept_busy;
 
 static bool is_unchanged(struct bfc_readable *readable, const struct kept *object) {
     struct link_map node;
@@ -178,7 +180,7 @@ bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *obj
     return true;
 }
 
-/* ---- exported functions: as in c_library.c, but of an object that may be unloaded ---- */
+/* ---- finding exported functions of an object that may be unloaded meanwhile ---- */
 
 struct tables {
     uint64_t symbols, strings, hash;

@@ -26,7 +26,7 @@ struct bfc_object {
 /* Finds the object that contains the address. False: there is none. */
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object);
 
-/* Sets where the object was loaded, and its path ("" for the executable), cut to `most` bytes.
+/* Sets where the object was loaded, and its path, cut to `most` bytes; the executable's path is "".
  * False: the object was unloaded. */
 bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *object,
                      uint64_t *loaded_at, char *path, size_t most);

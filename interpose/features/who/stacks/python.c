@@ -40,16 +40,17 @@ static const struct layout layouts[] = {
 static const struct layout *find_layout(const char *version) {
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
-            !strstr(version, "free-threading")) /* a build with another object header */
+            !strstr(version, "free-threading")) /* without the GIL, object headers are larger */
             return &layouts[i];
     return NULL;
 }
 
 /* ---- finding the interpreter ---- */
 
-typedef void object; /* PyObject, or a type derived from it */
+typedef void object; /* a PyObject, or a type derived from it */
 
-/* Functions that all versions from 3.9 on have: name, result, parameters. CPython is not linked. */
+/* CPython's functions that all versions from 3.9 on have: name, result, parameters. They are looked
+ * up at run time, so that the library does not depend on CPython. */
 #define CALLS(X)                                                                                   \
     X(Py_IsInitialized, int, (void))                                                               \
     X(Py_GetVersion, const char *, (void))                                                         \
@@ -72,14 +73,15 @@ static struct python {
 #undef FIELD
     void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 it has another name */
     const object *code_type;     /* PyCode_Type */
-    const struct layout *layout; /* NULL: unknown for this version */
+    const struct layout *layout; /* NULL: the structures of this version are not known */
     /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
 } python;
 
-/* The interpreter may be loaded after CUDA, so it is looked for until it is found. */
-static uint32_t state; /* atomic: one of the values below */
+/* Whether the interpreter was found. It may be loaded after CUDA, so the search is repeated until
+ * then. */
+static uint32_t state;
 enum { UNKNOWN, FILLING, FOUND, GONE };
 static uint64_t object_of_python; /* address of the interpreter's struct link_map, once found */
 
@@ -109,8 +111,8 @@ static bool fill_layout(const struct link_map *from) {
     return all;
 }
 
-/* Fills `python` from an object that exports PyFrame_GetBack. If a function is missing there,
- * `state` stays at FILLING, which ends the search for good. */
+/* Fills in `python` with the functions of an object that exports PyFrame_GetBack. If the object
+ * lacks one of the others, `state` stays at FILLING, which ends the search for good. */
 static void find_in(const struct link_map *map) {
     uint32_t was = UNKNOWN;
     if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill_layout(map))
@@ -119,7 +121,8 @@ static void find_in(const struct link_map *map) {
     bfc_store_release(&state, FOUND);
 }
 
-/* Looks once in the objects that were loaded when the process began. */
+/* Looks for the interpreter among the objects that were loaded when the process began, and does so
+ * only once. */
 static void look_at_start(void) {
     static bool looked; /* atomic: these objects were searched */
     const struct link_map *map =
@@ -128,7 +131,7 @@ static void look_at_start(void) {
         find_in(map);
 }
 
-/* Objects that are known not to be Python's, as hashes of their addresses. */
+/* Objects that are known not to be the Python interpreter, by hashes of their addresses. */
 enum { LOOKED_AT = 256 };
 static uint64_t looked_at[LOOKED_AT]; /* atomic elements */
 
@@ -163,7 +166,8 @@ static NOINLINE bool is_still_there(void) {
     bool there = bfc_object_at(&readable, (uint64_t)python.code_type, &place) &&
                  place.map == object_of_python;
     if (!there)
-        bfc_store_relaxed(&state, GONE); /* the interpreter is not looked for again */
+        /* the program has unloaded the interpreter, which is not looked for again */
+        bfc_store_relaxed(&state, GONE);
     return there;
 }
 
@@ -185,7 +189,8 @@ static void *pointer_at(const void *structure, size_t offset) {
     return pointer;
 }
 
-/* The bits `compact` and `ascii` of a text's flags, above two for interning and three for kind. */
+/* The bits `compact` and `ascii` in the flags of a Python text. The two bits for interning and the
+ * three for the kind of characters are below them. */
 enum { TEXT_IS_ASCII = 3 << 5 };
 
 static const char *text_at(const struct layout *layout, const void *code, size_t offset) {
@@ -218,7 +223,7 @@ static int64_t offset_in(const struct layout *layout, const void *frame, const v
 }
 
 static bool is_code(const void *code) {
-    /* An object begins with its reference count, and its type follows. */
+    /* A Python object begins with its reference count, which its type follows. */
     return code && pointer_at(code, sizeof(intptr_t)) == python.code_type;
 }
 
@@ -249,8 +254,8 @@ static bool may_call(const void *thread) {
     return python.running() == thread && !python.PyErr_Occurred();
 }
 
-/* Returns the attribute with a reference to drop, or NULL. `text` is NULL if the attribute is no
- * text. */
+/* Returns an attribute of a Python object with a reference that the caller drops, or NULL. `text`
+ * is set to the attribute's text; to NULL if it is no text. */
 static object *text_of(object *code, const char *name, const char **text) {
     object *held = python.PyObject_GetAttrString(code, name);
     *text = held ? python.PyUnicode_AsUTF8AndSize(held, NULL) : NULL;
@@ -280,7 +285,8 @@ static void walk_frames(bfc_python_visit *visit, void *context) {
     }
     python.Py_DecRef(frame);
     if (python.PyErr_Occurred())
-        python.PyErr_Clear(); /* no error was set before this walk (may_call) */
+        /* clears what this walk has caused, since no error was set before it */
+        python.PyErr_Clear();
 }
 
 static void walk_by_interface(bfc_python_visit *visit, void *context) {

@@ -8,12 +8,13 @@
 
 #include "base/atomic.h"
 
-#define PAGE ((uint64_t)4096) /* the machine's pages are multiples of this */
+#define PAGE ((uint64_t)4096) /* the page size of every supported machine is a multiple of this */
 
-/* A walk of a stack goes up, but the values that a frame has saved lie a little below its start. */
+/* So many bytes below a wanted address are copied along with it. A walk of a stack goes up, but the
+ * values that a frame has saved lie a little below its start. */
 #define BELOW ((uint64_t)64)
 
-static bool begins_in_sandbox; /* atomic: seccomp was in force when the driver was found */
+static bool begins_in_sandbox; /* atomic: seccomp was in force when the library found the driver */
 
 static bool is_in_sandbox(void) {
     return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
@@ -31,7 +32,8 @@ static int thread_to_ask(void) {
 }
 
 /*
- * Copies nothing beyond the page, since the next page may be slow to read, or may block the reader.
+ * Copies nothing beyond the page of the wanted address, since the next page may be slow to read, or
+ * may block the reader.
  */
 bool bfc_readable_fetch(struct bfc_readable *readable, uint64_t address) {
     uint64_t page = address & ~(PAGE - 1);

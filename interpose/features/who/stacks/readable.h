@@ -19,16 +19,18 @@
 
 enum { BFC_READABLE_BYTES = 512 };
 
-/* The part of memory that was copied last, which lies in one page. One thread uses it, for one walk
- * of a stack. */
+/* A buffer with the memory that was copied last, which lies in one page. It serves one thread for
+ * one walk of a stack. */
 struct bfc_readable {
     uint64_t from, size;
-    int thread; /* its number in the kernel; 0: nothing can be read; below 0: not known yet */
+    /* the kernel's number of the calling thread; 0: nothing can be read; below 0: not known yet */
+    int thread;
     unsigned char bytes[BFC_READABLE_BYTES];
 };
 
-/* Notes whether the process begins in a sandbox, so call it once and early. Such a sandbox refuses
- * calls, but one that the process puts itself into later may kill it for them. */
+/* Notes whether the process begins in a sandbox, so call it once and early. A sandbox that is there
+ * from the beginning only refuses the call that reads memory; one that the process puts itself into
+ * later may kill it for that call. */
 void bfc_readable_begin_process(void);
 
 static inline void bfc_readable_begin(struct bfc_readable *readable) {

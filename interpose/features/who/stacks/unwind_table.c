@@ -24,7 +24,7 @@ enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
 struct bytes {
     struct bfc_readable *readable;
     uint64_t at, end;
-    bool bad; /* a read failed or met an unknown format; all values read are void then */
+    bool bad; /* a read failed or met an unknown format, so that no value that was read counts */
 };
 
 static uint64_t take_bytes(struct bytes *bytes, size_t size) {
@@ -66,9 +66,9 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
         bytes->at += size;
 }
 
-/* ---- the object, and its index of functions ---- */
+/* ---- an object, and its index of functions ---- */
 
-/* The parts of a bfc_frame_rule, with offsets in bytes. */
+/* A bfc_frame_rule taken apart, with offsets in bytes. */
 struct rule {
     enum bfc_frame_base base;
     enum bfc_saved_pointer pointer;
@@ -80,22 +80,23 @@ struct place {
     struct bfc_object object;
 };
 
-/* The object's memory from `address` to its end. */
+/* The bytes of an object from `address` to the object's end. */
 static struct bytes mapped_bytes(const struct place *place, uint64_t address) {
     bool inside = address >= place->object.start && address < place->object.end;
     return (struct bytes){
         .readable = place->readable, .at = address, .end = place->object.end, .bad = !inside};
 }
 
-/* Encodings of addresses (DW_EH_PE_…). Linkers write no others. */
+/* Encodings of addresses (DW_EH_PE_… in the Linux Standard Base). Linkers write no others. */
 enum { SDATA4 = 0x0b, UDATA4 = 0x03, RELATIVE_TO_INDEX = 0x30, RELATIVE_TO_ITSELF = 0x10 };
 
 struct index_row {
-    int32_t code, entry; /* relative to the start of the index */
+    /* where a function and its entry begin, relative to the start of the index */
+    int32_t code, entry;
 };
 
-/* Finds the entry (FDE) of the last function that begins at or below the address; 0: there is none.
- */
+/* Finds the entry (FDE) in the unwind table for the last function that begins at or below the
+ * address; 0: there is none. */
 static uint64_t find_entry(const struct place *place, uint64_t address) {
     uint64_t index = place->object.index;
     struct bytes bytes = mapped_bytes(place, index);
@@ -136,7 +137,7 @@ struct entry {
     bool is_signal, has_data;
 };
 
-/* Returns an entry's bytes without its length. */
+/* Returns the bytes of an entry of the unwind table, without its length. */
 static struct bytes open_entry(const struct place *place, uint64_t at) {
     struct bytes bytes = mapped_bytes(place, at);
     uint64_t length = take_bytes(&bytes, 4);
@@ -181,7 +182,7 @@ static void read_augmentation(struct bytes *bytes, struct bytes letters, struct 
     bytes->bad |= data.bad;
 }
 
-/* Reads a CIE, which many functions share. */
+/* Reads a CIE, the part of an unwind table's entry that many functions share. */
 static bool read_common(const struct place *place, uint64_t at, struct entry *entry) {
     struct bytes bytes = open_entry(place, at);
     uint64_t id = take_bytes(&bytes, 4), version = take_bytes(&bytes, 1);
@@ -198,7 +199,8 @@ static bool read_common(const struct place *place, uint64_t at, struct entry *en
     return !bytes.bad;
 }
 
-/* False: the table does not cover the address, or its format is not supported. */
+/* Reads the unwind table's entry for the address. False: the table does not cover the address, or
+ * its format is not supported. */
 static bool read_entry(const struct place *place, uint64_t address, struct entry *entry) {
     uint64_t at = find_entry(place, address);
     struct bytes bytes = open_entry(place, at);
@@ -221,7 +223,9 @@ static bool read_entry(const struct place *place, uint64_t address, struct entry
 
 struct state {
     struct rule rule;
-    bool returns_elsewhere; /* the return address is not in the word below the frame's base */
+    /* the return address is not in the word below the frame's base, so that no rule can express
+     * it */
+    bool returns_elsewhere;
 };
 
 struct machine {
@@ -296,11 +300,12 @@ static void set_saved_by_expression(struct machine *machine, struct bytes *bytes
     }
 }
 
-/* DWARF 5, table 7.29. */
+/* Call frame instructions by their codes (DWARF 5, table 7.29). */
 enum {
     CFA_NOP = 0x00,
-    CFA_ADVANCE1 = 0x02, /* by a number of one byte */
-    CFA_ADVANCE4 = 0x04, /* by one of four bytes; between them is that of two */
+    CFA_ADVANCE1 = 0x02, /* advances by an operand of one byte */
+    /* advances by an operand of four bytes; code 0x03 has one of two bytes */
+    CFA_ADVANCE4 = 0x04,
     CFA_OFFSET_EXTENDED = 0x05,
     CFA_RESTORE_EXTENDED = 0x06,
     CFA_UNDEFINED = 0x07,
@@ -333,8 +338,9 @@ static void restore_state(struct machine *machine, struct bytes *bytes) {
         machine->now = machine->kept[--machine->depth];
 }
 
-/* Runs an instruction that neither advances nor holds an operand in its code. Operands are taken in
- * separate statements, because the order in which C evaluates arguments is not defined. */
+/* Runs one call frame instruction, of the kind that neither advances nor holds an operand in its
+ * code. Operands are read in separate statements, because C does not define the order in which
+ * arguments are evaluated. */
 static void run_instruction(struct machine *machine, uint64_t code, struct bytes *bytes) {
     struct state *now = &machine->now;
     int64_t unit = machine->entry->data_unit;
@@ -402,7 +408,7 @@ static void run_instruction(struct machine *machine, uint64_t code, struct bytes
     }
 }
 
-/* Runs instructions up to the first that is for a later address than the wanted one. */
+/* Runs call frame instructions up to the first one that holds only after the wanted address. */
 static bool run_program(struct machine *machine, struct bytes bytes) {
     while (bytes.at < bytes.end && !bytes.bad) {
         uint64_t code = take_bytes(&bytes, 1), small = code & 0x3f;

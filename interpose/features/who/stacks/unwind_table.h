@@ -28,7 +28,7 @@ enum bfc_frame_base {
 };
 
 enum bfc_saved_pointer {
-    BFC_POINTER_KEPT,  /* the caller's frame pointer is still in its register */
+    BFC_POINTER_KEPT,  /* the caller's frame pointer is still in the register */
     BFC_POINTER_SAVED, /* the caller's frame pointer is stored at the frame's base + offset */
     BFC_POINTER_THERE, /* the caller's frame pointer is stored at the frame pointer + offset */
 };
@@ -81,12 +81,13 @@ bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t ad
  */
 void bfc_frame_rules_forget(void);
 
-/* Whether a word of the table holds the rule for this key. */
+/* Whether a word of the table is the entry of this key. */
 static inline bool bfc_rule_is_of(uint64_t word, uint64_t key) {
     return (word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word;
 }
 
-/* Returns the rule for an instruction. For a caller this is its call, not the return address. */
+/* Returns the rule for the instruction at `address`. In a frame that has called another, that is
+ * the instruction of the call, and not the one at the return address. */
 static inline bfc_frame_rule bfc_frame_rule_at(struct bfc_readable *readable, uint64_t address) {
     uint64_t key = bfc_rule_key(address);
     const uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];

@@ -7,28 +7,29 @@
 #include "interpose/features/who/stacks/unwind_table.h"
 #include "interpose/host/program_caller.h"
 
-/* Set by the linker: where this library begins and ends. */
+/* The first and the last byte of this library in memory, as the linker sets them. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 #define LOWEST_CODE UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 47)
 
-#define MOST_STEPS 256 /* a bound, since a damaged frame of a signal handler may form a circle */
+/* a bound, since the frame of a signal handler that was damaged may lead back to a lower frame */
+#define MOST_STEPS 256
 
-/* The frame pointer's register may hold another value. Only addresses this close above the stack
- * pointer are followed, so that memory which is no stack, such as a device's, is not read. */
+/* How far above the stack pointer a frame pointer may lie to be followed. The register may hold
+ * another value, and memory that is no stack, such as a device's, must not be read. */
 #define FARTHEST ((uint64_t)1 << 20)
 
 struct frame {
-    uint64_t code;           /* the next instruction that this frame executes */
+    uint64_t code;           /* the address of the next instruction that this frame executes */
     uint64_t stack, pointer; /* stack pointer and frame pointer */
-    uint64_t reach;          /* the most bytes from this frame to the next */
-    bool exact; /* a signal interrupted the frame at `code`; if not, `code` follows a call */
+    uint64_t reach;          /* how many bytes there are at most from this frame to the next */
+    bool exact; /* a signal has interrupted the frame at `code`; otherwise `code` follows a call */
 };
 
-/* An address inside the instruction that the frame is executing. A return address may already
- * belong to another function. */
+/* Returns an address inside the instruction that the frame is executing. The return address would
+ * not do, since it may already belong to the next function. */
 static inline uint64_t call_of(const struct frame *frame) {
     return frame->exact ? frame->code : frame->code - 1;
 }
@@ -66,13 +67,16 @@ static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
 }
 #endif
 
-/* Follows the frame pointer, which points to the caller's frame pointer and the return address. */
+/* Finds the caller by the frame pointer, which points to two words: the caller's frame pointer and
+ * the return address. */
 static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     uint64_t at = frame->pointer;
     if (at < frame->stack || at - frame->stack > FARTHEST ||
         !bfc_readable_word(readable, at, &frame->pointer) ||
         !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
-        return false; /* what lies on the stack is no return address, and `at` no frame pointer */
+        /* if the second word points into the stack, it is no return address, and the register held
+         * no frame pointer */
+        return false;
     frame->stack = at + 16;
     frame->reach = FARTHEST;
     frame->exact = false;

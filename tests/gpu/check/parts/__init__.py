@@ -2,7 +2,7 @@
 
 import collections
 
-from . import (build, clients, conformance, demo, measure, meson, pages, programs, roads, smoke, stress, submissions,
+from . import (build, clients, conformance, demo, measure, meson, pages, programs, routes, smoke, stress, submissions,
                tools, unknowns)
 
 # What is worth most comes first, since the device may be there for a short time only. `weight` is a share of
@@ -20,7 +20,7 @@ PARTS = {
     "demo": Part(12, 90, demo.run),
     "programs": Part(60, 240, programs.run),
     "clients": Part(30, 150, clients.run),
-    "roads": Part(8, 60, roads.run),
+    "routes": Part(8, 60, routes.run),
     "runtimes": Part(20, 90, conformance.run_runtimes),
     "pages": Part(15, 60, pages.run),
     "tools": Part(12, 60, tools.run),

@@ -4,7 +4,7 @@ import os
 
 from .. import machine
 from ..session import pooled_of
-from . import roads
+from . import routes
 
 DEBUGGER = ("-q", "-batch", "-nx", "-return-child-result", "-ex", "run", "--args")
 
@@ -26,7 +26,7 @@ def tools(work):
 def run(session):
     program = os.path.join(session.work, "driver_linked")
     if not os.path.exists(program):
-        program = roads.build_driver_linked(session)
+        program = routes.build_driver_linked(session)
     expected = session.run([program])[1].splitlines() if program else []
     if not expected:
         session.skip("tools", "all", "the program itself does not work natively")
@@ -50,7 +50,7 @@ def beside(session, name, command, expected, limit):
     if [line for line in native[1].splitlines() if line in expected] != expected:
         return session.skip("tools", name, f"does not work natively: {native}")
     aside = name == "compute-sanitizer"
-    report_by = {} if aside else {"ROAD_REPORT": session.report_command()}
+    report_by = {} if aside else {"ROUTE_REPORT": session.report_command()}
     found = session.preloaded(command, "sync", limit, **report_by)
     if session.had_no_time(found[0], limit):
         return session.skip_for_time("tools", name)

@@ -2,7 +2,7 @@
 #include <cuda.h>
 #include <stdio.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 static int allocate(uint64_t *pointer, size_t bytes) {
     CUdeviceptr found = 0;
@@ -26,6 +26,6 @@ static int read_back(void *to, uint64_t from, size_t bytes) {
 int main(void) {
     CUcontext context;
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
-        road_fail("no context", NULL);
-    return road_run(&(struct road){allocate, release, set, read_back});
+        route_fail("no context", NULL);
+    return route_run(&(struct route){allocate, release, set, read_back});
 }

@@ -1,4 +1,4 @@
-"""ctypes: on a library handle, or on the process. usage: ctypes_road.py handle|process"""
+"""ctypes: on a library handle, or on the process. usage: ctypes_route.py handle|process"""
 import ctypes
 import sys
 

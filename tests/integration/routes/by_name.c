@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 typedef void *(*find_function)(void *, const char *);
 
 static int run(find_function find, void *handle) {
-    struct road road;
-    *(void **)&road.allocate = find(handle, "cuMemAlloc_v2");
-    *(void **)&road.release = find(handle, "cuMemFree_v2");
-    *(void **)&road.set = find(handle, "cuMemsetD8_v2");
-    *(void **)&road.read = find(handle, "cuMemcpyDtoH_v2");
-    return road_run(&road);
+    struct route route;
+    *(void **)&route.allocate = find(handle, "cuMemAlloc_v2");
+    *(void **)&route.release = find(handle, "cuMemFree_v2");
+    *(void **)&route.set = find(handle, "cuMemsetD8_v2");
+    *(void **)&route.read = find(handle, "cuMemcpyDtoH_v2");
+    return route_run(&route);
 }
 
 // The C library's own dlsym, taken by its version to get past anybody's hook.
@@ -35,8 +35,8 @@ static void *resolve(void *libcuda, const char *name, int version, unsigned long
     resolver new;
     void *found = NULL;
     int status = -1;
-    *(void **)&old = road_find(libcuda, "cuGetProcAddress");
-    *(void **)&new = road_find(libcuda, "cuGetProcAddress_v2");
+    *(void **)&old = route_find(libcuda, "cuGetProcAddress");
+    *(void **)&new = route_find(libcuda, "cuGetProcAddress_v2");
     if (way == 2)
         printf("new by old %d, ", old("cuGetProcAddress", (void **)&new, 12000, 0));
     if (way == 3)
@@ -49,18 +49,18 @@ static void *resolve(void *libcuda, const char *name, int version, unsigned long
 }
 
 static int run_resolved(void *libcuda) {
-    struct road road;
+    struct route route;
     int result = 0;
     for (int way = 0; way < 4; way++)
         for (unsigned long long flags = 0; flags < 3; flags++) {
-            *(void **)&road.allocate = resolve(libcuda, "cuMemAlloc", 3020, flags, way);
-            *(void **)&road.release = resolve(libcuda, "cuMemFree", 12000, flags, way);
-            *(void **)&road.set = resolve(libcuda, "cuMemsetD8", 12000, flags, way);
-            *(void **)&road.read = resolve(libcuda, "cuMemcpyDtoH", 12000, flags, way);
+            *(void **)&route.allocate = resolve(libcuda, "cuMemAlloc", 3020, flags, way);
+            *(void **)&route.release = resolve(libcuda, "cuMemFree", 12000, flags, way);
+            *(void **)&route.set = resolve(libcuda, "cuMemsetD8", 12000, flags, way);
+            *(void **)&route.read = resolve(libcuda, "cuMemcpyDtoH", 12000, flags, way);
             resolve(libcuda, "cuMemAlloc_v2", 12000, flags, way);
             resolve(libcuda, "", 0, flags, way);
             resolve(libcuda, "cuMemAlloc", 1000, flags, way);
-            result |= road_run(&road);
+            result |= route_run(&route);
         }
     return result;
 }
@@ -70,8 +70,8 @@ int main(int count, char **arguments) {
     int global = strcmp(way, "default") == 0 || strcmp(way, "process") == 0;
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!libcuda)
-        road_fail("libcuda.so.1", dlerror());
-    road_begin(libcuda);
+        route_fail("libcuda.so.1", dlerror());
+    route_begin(libcuda);
     if (strcmp(way, "handle") == 0)
         return run(dlsym, libcuda);
     if (strcmp(way, "default") == 0)
@@ -84,5 +84,5 @@ int main(int count, char **arguments) {
         return run(versioned_dlsym(RTLD_NEXT), libcuda);
     if (strcmp(way, "resolver") == 0)
         return run_resolved(libcuda);
-    road_fail(way, "no such way");
+    route_fail(way, "no such way");
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 static int allocate(uint64_t *pointer, size_t bytes) {
     void *found = NULL;
@@ -37,15 +37,15 @@ static void *entry(const char *name, int version) {
 }
 
 static int run_entries(int version) {
-    struct road road;
-    *(void **)&road.allocate = entry("cuMemAlloc", version);
-    *(void **)&road.release = entry("cuMemFree", version);
-    *(void **)&road.set = entry("cuMemsetD8", version);
-    *(void **)&road.read = entry("cuMemcpyDtoH", version);
+    struct route route;
+    *(void **)&route.allocate = entry("cuMemAlloc", version);
+    *(void **)&route.release = entry("cuMemFree", version);
+    *(void **)&route.set = entry("cuMemsetD8", version);
+    *(void **)&route.read = entry("cuMemcpyDtoH", version);
     entry("cuNoSuchCall", version);
-    if (!road.allocate || !road.release || !road.set || !road.read)
-        road_fail("cudaGetDriverEntryPoint", "found nothing");
-    return road_run(&road);
+    if (!route.allocate || !route.release || !route.set || !route.read)
+        route_fail("cudaGetDriverEntryPoint", "found nothing");
+    return route_run(&route);
 }
 
 int main(int count, char **arguments) {
@@ -57,7 +57,7 @@ int main(int count, char **arguments) {
     else if (strcmp(which, "version") == 0)
         result = run_entries(12000);
     else
-        result = road_run(&(struct road){allocate, release, set, read_back});
+        result = route_run(&(struct route){allocate, release, set, read_back});
     printf("last error %d\n", (int)cudaGetLastError());
     return result;
 }

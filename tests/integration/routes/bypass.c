@@ -1,6 +1,6 @@
 // Allocations of every kind that goes past the pool: preloaded, the segment counts each of them.
 // The output does not say so, since natively it must be the same; a wrong count ends with exit
-// status 1. Over a driver whose device is full (roads/full) what the pool caches goes back first.
+// status 1. Over a driver whose device is full (routes/full) what the pool caches goes back first.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,14 +13,14 @@
 
 #include "interpose/driver/memory_needs.h"
 #include "layout/segment.h"
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 static void *libcuda;
 static uint64_t calls[BFC_BYPASS_KINDS], bytes[BFC_BYPASS_KINDS];
 
 static int (*allocate)(uint64_t *pointer, size_t bytes);
 static int (*release)(uint64_t pointer);
-static bool is_full; // the driver of roads/full
+static bool is_full; // the driver of routes/full
 
 // Leaves the pool with so much cached that nothing else fits.
 static void fill(void) {
@@ -28,7 +28,7 @@ static void fill(void) {
     if (!is_full)
         return;
     if (allocate(&pointer, 32 << 20) != 0 || release(pointer) != 0)
-        road_fail("fill", NULL);
+        route_fail("fill", NULL);
 }
 
 static void expect(enum bfc_bypass_kind kind, const char *name, int result, uint64_t size) {
@@ -97,7 +97,7 @@ static void allocate_all(void) {
     void *pool = NULL;
     *(void **)&default_pool = dlsym(libcuda, "cuDeviceGetDefaultMemPool");
     if (default_pool && default_pool(&pool, 0) != 0)
-        road_fail("no pool", NULL);
+        route_fail("no pool", NULL);
     CALL(BFC_BYPASS_ASYNC, cuMemAllocFromPoolAsync, 2048, (uint64_t *, size_t, void *, void *),
          &out, 2048, pool, NULL);
     CALL(BFC_BYPASS_ASYNC, cuMemAllocFromPoolAsync_ptsz, 1024, (uint64_t *, size_t, void *, void *),
@@ -130,8 +130,8 @@ static void *ask_resolver(const struct needy *row) {
     int (*second)(const char *, void **, int, unsigned long long, int *);
     char name[64];
     void *a = NULL, *b = NULL;
-    *(void **)&first = road_find(libcuda, "cuGetProcAddress");
-    *(void **)&second = road_find(libcuda, "cuGetProcAddress_v2");
+    *(void **)&first = route_find(libcuda, "cuGetProcAddress");
+    *(void **)&second = route_find(libcuda, "cuGetProcAddress_v2");
     snprintf(name, sizeof name, "%s", row->symbol);
     char *twin = strstr(name, "_ptsz");
     if (twin)
@@ -142,7 +142,7 @@ static void *ask_resolver(const struct needy *row) {
     unsigned long long flags = twin ? 2 : 0; // a default stream a thread
     if (first(name, &a, row->version, flags) || second(name, &b, row->version, flags, NULL) ||
         a != b)
-        road_fail(row->symbol, "cuGetProcAddress");
+        route_fail(row->symbol, "cuGetProcAddress");
     return a;
 }
 
@@ -150,7 +150,7 @@ static void *ask_resolver(const struct needy *row) {
 static void check_hook(const char *symbol, const void *looked_up, const void *resolved) {
     const char *preload = getenv("LD_PRELOAD");
     if (preload && strstr(preload, "bfcpreload") && looked_up != resolved)
-        road_fail(symbol, "cuGetProcAddress gave something else than dlsym");
+        route_fail(symbol, "cuGetProcAddress gave something else than dlsym");
 }
 
 static void need_all(void) {
@@ -158,7 +158,7 @@ static void need_all(void) {
         const struct needy *row = &all_calls[i];
         if (!BFC_NEED_RETRIED(row->need))
             continue;
-        void *looked_up = road_find(libcuda, row->symbol), *resolved = ask_resolver(row);
+        void *looked_up = route_find(libcuda, row->symbol), *resolved = ask_resolver(row);
         check_hook(row->symbol, looked_up, resolved);
         // The arrays' and other allocations' hooks look at what they are given: see above.
         if (row->need == BFC_NEED_MEMORY)
@@ -209,11 +209,11 @@ static int compare(const struct bfc_segment_header *header) {
 int main(void) {
     libcuda = dlopen("libcuda.so.1", RTLD_NOW);
     if (!libcuda)
-        road_fail("libcuda.so.1", dlerror());
-    road_begin(libcuda);
+        route_fail("libcuda.so.1", dlerror());
+    route_begin(libcuda);
     is_full = dlsym(libcuda, "fullDevice");
-    *(void **)&allocate = road_find(libcuda, "cuMemAlloc_v2");
-    *(void **)&release = road_find(libcuda, "cuMemFree_v2");
+    *(void **)&allocate = route_find(libcuda, "cuMemAlloc_v2");
+    *(void **)&release = route_find(libcuda, "cuMemFree_v2");
     ask_for_old_variant();
     allocate_all();
     need_all();
@@ -222,6 +222,6 @@ int main(void) {
         return compare(header);
     const char *preload = getenv("LD_PRELOAD");
     if (preload && strstr(preload, "bfcpreload"))
-        road_fail("no segment", NULL);
+        route_fail("no segment", NULL);
     return 0;
 }

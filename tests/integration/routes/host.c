@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/integration/roads/road.h"
+#include "tests/integration/routes/route.h"
 
 int main(int count, char **arguments) {
     if (count < 3)
-        road_fail("usage", "host PLUGIN WAY [deepbind|global]");
+        route_fail("usage", "host PLUGIN WAY [deepbind|global]");
     int flags = RTLD_NOW;
     if (count > 3)
         flags |= strcmp(arguments[3], "deepbind") == 0 ? RTLD_DEEPBIND : RTLD_GLOBAL;
     void *plugin = dlopen(arguments[1], flags);
     if (!plugin)
-        road_fail(arguments[1], dlerror());
+        route_fail(arguments[1], dlerror());
     int (*run)(const char *);
-    *(void **)&run = road_find(plugin, "plugin_run");
+    *(void **)&run = route_find(plugin, "plugin_run");
     return run(arguments[2]);
 }
