@@ -440,19 +440,13 @@ struct bfc_segment_gate {
     uint64_t state; /* enum bfc_gate_state */
     /* a value of enum bfc_gate_streams; only valid in the state BFC_GATE_COUNTS */
     uint64_t streams;
-<<<<<<< HEAD
-    /* a count: streams that had work so far; at most 1,024, and streams that had the same handle one
-     * after the other count as one */
-=======
     /* a count: streams that had work; at most 1,024, and streams that had the same handle one after
      * the other count as one */
->>>>>>> h-gate
     uint64_t seen;
     uint64_t left;   /* a count: how often work went to further streams after it had gone to one */
     uint64_t checks; /* a count: checks by samples that nothing is submitted unseen */
     /* why the state is BFC_GATE_GIVEN_UP; NUL-terminated, and written before that state */
     char why[96];
-<<<<<<< HEAD
 };
 
 /* ---- sleep ---- */
@@ -484,8 +478,6 @@ struct bfc_segment_sleep {
     uint32_t asked, begged, wake_asked, answered;
     char where[256]; /* where the contents are: memory, or a folder; NUL-terminated */
     char why[112];   /* why the job did not fall asleep, or what stayed; NUL-terminated */
-=======
->>>>>>> h-gate
 };
 
 /* ---- the header ---- */

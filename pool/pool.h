@@ -99,6 +99,14 @@ struct bfc_upstream {
 enum bfc_policy { BFC_POLICY_BFC, BFC_POLICY_TF, BFC_POLICY_PYTORCH };
 enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GROWTH_PREALLOCATE };
 
+/* How large new pages are (pool/pages.h). */
+enum bfc_page_rule {
+    BFC_PAGE_AUTO, /* as `step` while free blocks lie together, ever smaller the more they are
+                      scattered */
+    BFC_PAGE_FIT,  /* at most a 64th of the block that they are made for */
+    BFC_PAGE_STEP, /* each step of growth is one page */
+};
+
 /* Zero-filled except where bfc_pool_config_default sets otherwise. Sizes in bytes. */
 struct bfc_pool_config {
     enum bfc_policy policy;
@@ -126,9 +134,7 @@ struct bfc_pool_config {
     double page_slack;  /* with pages: while less than (1 + page_slack) times the most that was
                            ever requested is reserved, new pages are made, none are moved */
     uint64_t page_most; /* with pages: the largest page */
-    /* whether each step of growth is one page; false: no page exceeds a 64th of the block that it
-     * is made for */
-    bool page_steps;
+    enum bfc_page_rule page_rule;
     bool track_idle; /* whether bfc_pool_trim_idle will be called */
     /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING means
      * nothing */
@@ -301,8 +307,8 @@ struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
 /* To be called after the wait for the device before a free, if bfc_pool_glimpse found that the pool
- * has a surplus: gives an idle region back if that is due (regions/surplus.c). Returns how many
- * bytes went. */
+ * has a surplus: gives idle regions back if that is due (regions/surplus.c). Returns how many bytes
+ * went. */
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {

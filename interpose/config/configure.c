@@ -14,8 +14,8 @@ enum { PAGES_OF_DEVICE = 512 };
 static void configure_pages(const struct bfc_options *options, uint64_t total,
                             struct bfc_pool_config *config) {
     config->page_slack = options->page_slack;
-    config->page_steps = options->page == BFC_PAGE_STEP;
-    if (!config->page_steps)
+    config->page_rule = (enum bfc_page_rule)options->page;
+    if (config->page_rule == BFC_PAGE_FIT)
         config->page_most = bfc_min(config->page_most, bfc_max(total / PAGES_OF_DEVICE, 1));
 }
 

@@ -15,7 +15,7 @@ struct need {
 
 static const struct need needs[] = {
     {"BFC_GATE", "gate", "off", NULL},         {"BFC_BACKING", "pages", "malloc", NULL},
-    {"BFC_SLACK", "pages", "0.03", NULL},      {"BFC_PAGE", "pages", "fit", NULL},
+    {"BFC_SLACK", "pages", "0.03", NULL},      {"BFC_PAGE", "pages", "auto", NULL},
     {"BFC_PLAN", "plan", "none", NULL},        {"BFC_YIELD", "pressure", "0", NULL},
     {"BFC_WAIT", "pressure", "0", NULL},       {"BFC_RECORD", "record", "none", NULL},
     {"BFC_IPC", "share", "off", NULL},         {"BFC_SPILL", "spill", "0", NULL},

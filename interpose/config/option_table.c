@@ -91,11 +91,13 @@ const struct bfc_option bfc_option_table[] = {
      "With pages, the part of the most memory ever requested that may be reserved beyond "
      "it before free pages are moved rather than new ones made; at 0 free pages are always "
      "moved first."},
-    {"BFC_PAGE", NULL, BFC_OPTION_CHOICE, EXPERT, "fit", "fit, step", 0, 0, AT(page),
-     "With pages, how large new ones are. fit: at most a 64th of the allocation that they are made "
-     "for, but at least 2 MiB, so that most of them can move. step: one for each step of growth, "
-     "which takes far fewer driver calls, for programs whose allocations repeat; others may hold "
-     "much more."},
+    {"BFC_PAGE", NULL, BFC_OPTION_CHOICE, EXPERT, "auto", "auto, fit, step", 0, 0, AT(page),
+     "With pages, how large new ones are. step: one for each step of growth. fit: at most a 64th "
+     "of "
+     "the allocation that they are made for, but at least 2 MiB, so that most can move: many "
+     "driver "
+     "calls, and the least memory where lifetimes have no pattern. auto: as step until free memory "
+     "is scattered, then small."},
     {"BFC_SPLIT_RATIO", NULL, BFC_OPTION_NUMBER, EXPERT, "none", NULL, 1, 1000000, AT(split_ratio),
      "A free block is split if it is at least this many times as large as the "
      "request; at none the policy decides (tf: 2)."},

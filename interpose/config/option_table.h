@@ -14,7 +14,6 @@ enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_gate { BFC_GATE_AUTO, BFC_GATE_ON, BFC_GATE_OFF, BFC_GATE_1, BFC_GATE_0 };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
-enum bfc_page_rule { BFC_PAGE_FIT, BFC_PAGE_STEP };
 enum bfc_stacks { BFC_STACKS_OFF, BFC_STACKS_SAMPLE, BFC_STACKS_ALL };
 enum bfc_tags { BFC_TAGS_OFF, BFC_TAGS_NVTX };
 enum bfc_summary { BFC_SUMMARY_OFF, BFC_SUMMARY_ON, BFC_SUMMARY_LEAKS };
@@ -41,7 +40,7 @@ struct bfc_options {
     struct bfc_amount preallocate;
     int backing;       /* enum bfc_backing */
     double page_slack; /* a fraction of the most bytes that were ever requested */
-    int page;          /* enum bfc_page_rule */
+    int page;          /* enum bfc_page_rule (pool/pool.h) */
     struct bfc_amount limit;
     struct bfc_amount reserve;
     uint64_t spill;

@@ -52,6 +52,8 @@ typedef unsigned long long bfc_cuda_flags;
       real(bfc_mappable(pointer, bytes), bytes))                                                   \
     X(cuIpcCloseMemHandle, (CUdeviceptr pointer), bfc_close_handle(driver, pointer))               \
     X(cuCtxDisablePeerAccess, (CUcontext owner), bfc_share_disable_peer(driver, owner))            \
+    X(cuCtxPopCurrent, (CUcontext * context), leave_context(real(context)))                        \
+    X(cuCtxPopCurrent_v2, (CUcontext * context), leave_context(real(context)))                     \
     BFC_BOTH(X, _v2, cuCtxPushCurrent, (CUcontext context),                                        \
              enter_context(driver, context, real(context)))                                        \
     X(cuCtxSetCurrent, (CUcontext context), enter_context(driver, context, real(context)))         \

@@ -103,11 +103,7 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 }
 
 /* Begins a submission if the call's place is a stream. */
-<<<<<<< HEAD
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
-=======
-static ALWAYS_INLINE bool begin_in_place(struct bfc_place place) {
->>>>>>> h-gate
     if (place.kind != BFC_PLACE_STREAM)
         return bfc_stay_awake(counted);
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;

@@ -32,6 +32,7 @@ struct paging {
     /* the counters of the same names in struct bfc_page_stats */
     uint64_t created, moved, released, made_calls;
     uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
+    uint64_t page_bound;    /* page_rule auto: bytes of the largest page to make now */
     uint64_t step_most; /* bytes of the largest step of growth, lowered when the device refuses one
                          */
 };
@@ -51,6 +52,12 @@ static inline bool has_lost(const struct bfc_pool *pool, bfc_addr start, bfc_add
     while (i < table->pages.count && !page_table_at(table, i)->lost)
         i++;
     return i < table->pages.count && page_table_at(table, i)->start < end;
+}
+
+/* May pages be given back now for smaller ones in their place? */
+static inline bool pages_may_be_remade(const struct bfc_pool *pool) {
+    const struct bfc_page_calls *calls = &pool->paging->calls;
+    return !calls->may_remake || calls->may_remake(pool->upstream.context);
 }
 
 /* Rounds bytes up to whole granules of pages. */

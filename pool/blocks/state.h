@@ -153,8 +153,11 @@ struct bfc_pool {
     /* whether other jobs have asked for memory; then large regions are kept whole whatever growing
      * costs */
     bool wanted_elsewhere;
-    bool has_surplus; /* atomic: whether idle regions should go back to the device (surplus.c) */
+    bool has_surplus; /* atomic: whether idle regions may have to go back (surplus.c) */
     uint64_t surplus_releases;
+    uint64_t merge_bytes; /* the next region has at least so many bytes, for idle ones that went */
+    uint64_t merge_calls; /* reserve_calls when idle regions were merged last */
+    uint64_t frees_grown; /* number of frees when the pool grew last */
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
     struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with

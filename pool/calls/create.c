@@ -67,6 +67,7 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
                   page_array_open(&pool->paging->on_hand, MOST_PAGES);
     pool->paging->table.granule = pool->paging->calls.granule;
     pool->paging->table.large_above = page_growth_most(pool, 0);
+    pool->paging->page_bound = UINT64_MAX;
     return opened;
 }
 

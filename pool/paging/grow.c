@@ -100,11 +100,42 @@ static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least
 
 /* ---- growing ---- */
 
+/* Removes from on_hand the pages of at most `most` bytes. */
+static void keep_larger(struct page_array *on_hand, uint64_t most) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < on_hand->count; i++)
+        if (on_hand->all[i].bytes > most)
+            on_hand->all[kept++] = on_hand->all[i];
+    on_hand->count = kept;
+}
+
+/* With page_rule auto, gives ready pages back that are much larger than `page`, so that smaller
+ * ones are made in their place. Returns how many bytes went. */
+static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
+    if (pool->config.page_rule != BFC_PAGE_AUTO || !pages_may_be_remade(pool))
+        return 0;
+    victims_choose(pool, UINT64_MAX, NULL, false);
+    keep_larger(&pool->paging->on_hand, 2 * page);
+    return perform_release(pool);
+}
+
+/* The same where pages would have to move for the request, and free blocks are scattered. */
+static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
+    uint64_t bytes = round_to_pages(pool, request_size(request));
+    bool moves = page_growth_room(pool, request->bytes) < bytes;
+    if (!moves || pool->paging->page_bound == UINT64_MAX)
+        return 0;
+    return release_larger(pool, page_growth_size(pool, bytes));
+}
+
 /* Reserves addresses if they are lacking, makes or moves pages for the request, and sets `*at` to
- * the address of the room that is made. If only addresses were reserved, `*at` stays as it is. */
+ * the address of the room that is made. If only addresses were reserved, or pages given back, `*at`
+ * stays as it is. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
+    if (release_unwieldy(pool, request))
+        return BFC_OK;
     enum bfc_status status = plan_make(pool, request, saving, &plan);
     if (status == BFC_OUT_OF_MEMORY && plan.missing)
         return add_usual_addresses(pool, plan.missing, request_size(request));
@@ -133,8 +164,10 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     bool saving = false, taken;
     *status = pages_lock_awake(pool) ? BFC_OK : BFC_OUT_OF_MEMORY;
     pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
-    if (*status == BFC_OK)
+    if (*status == BFC_OK) {
         perform_recover(pool);
+        page_growth_look(pool);
+    }
     /* Other threads may have freed memory while the lock was dropped, so each plan is made only
      * after a look for free memory. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
@@ -178,6 +211,7 @@ static block_index first_bare(const struct bfc_pool *pool, region_index r) {
 
 enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     enum bfc_status status = BFC_OK;
+    release_larger(pool, page_growth_fit(pool, pool->regions[r].bare));
     while (status == BFC_OK && pool->regions[r].bare) {
         const struct block *bare = &pool->blocks[first_bare(pool, r)];
         struct page_plan plan;

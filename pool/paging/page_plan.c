@@ -178,8 +178,11 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     plan->missing = 0;
     if (plan->making > limit)
         return BFC_OUT_OF_MEMORY;
+    uint64_t lacking = plan->making;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
+    if (plan->page >= plan->making)
+        plan->own = page_growth_own(pool, lacking);
     return take_victims(pool);
 }
 
@@ -200,7 +203,7 @@ static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
 enum bfc_status plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                          struct page_plan *plan) {
     victims_choose(pool, bytes, NULL, false);
-    *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
+    *plan = (struct page_plan){.at = at, .page = page_growth_fit(pool, bytes)};
     plan->moving = keep_within(&pool->paging->on_hand, bytes);
     plan->making = bytes - plan->moving;
     return plan->making > room_below_limit(pool) ? BFC_OUT_OF_MEMORY : take_victims(pool);

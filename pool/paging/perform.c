@@ -21,6 +21,7 @@ struct outcome {
     uint32_t lost;     /* of the pages from the first on, how many are mapped but cannot be used */
     bool done;         /* all pages are mapped and may be used */
     uint64_t creates;  /* how many calls have asked the device for a new page */
+    uint64_t made;     /* bytes of the pages that were made, also if they have gone back */
 };
 
 /* ---- the device's calls; made without the lock ---- */
@@ -68,8 +69,11 @@ static void release_from(struct bfc_pool *pool, uint32_t first, const struct out
 static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct page_plan *plan,
                                             struct outcome *o) {
     enum bfc_reserve_result result = BFC_RESERVED;
-    for (uint64_t made = 0; made < plan->making && result == BFC_RESERVED; made += plan->page) {
-        result = create_page(pool, bfc_min(plan->making - made, plan->page));
+    while (o->made < plan->making && result == BFC_RESERVED) {
+        uint64_t page = plan->own && !o->made ? plan->own : plan->page;
+        page = bfc_min(page, plan->making - o->made);
+        result = create_page(pool, page);
+        o->made += result == BFC_RESERVED ? page : 0;
         o->creates++;
     }
     if (result != BFC_RESERVED) {
@@ -204,7 +208,7 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
     pool->stats->reserve_calls += o.creates;
     if (result == BFC_REFUSED) {
         pool->stats->refusals++;
-        page_growth_refused(pool, plan->making, (o.creates - 1) * plan->page);
+        page_growth_refused(pool, plan->making, o.made);
     }
     enum bfc_status status = note_outcome(pool, plan, &o);
     return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : status;

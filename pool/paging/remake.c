@@ -59,16 +59,11 @@ static bool remake_span(struct bfc_pool *pool, struct span span, uint64_t page) 
            plan_new(pool, at, bytes, page, &plan) == BFC_OK && perform_plan(pool, &plan) == BFC_OK;
 }
 
-static bool may_remake(const struct bfc_pool *pool) {
-    const struct bfc_page_calls *calls = &pool->paging->calls;
-    return !calls->may_remake || calls->may_remake(pool->upstream.context);
-}
-
 bool remake_before(struct bfc_pool *pool, const struct request *request) {
     struct span span;
     bool large = pool->paging->table.large != 0;
     policy_watch(pool, large ? pool->rules.watched - 1 : 0);
-    if (!large || !find_span(pool, request, &span) || !may_remake(pool))
+    if (!large || !find_span(pool, request, &span) || !pages_may_be_remade(pool))
         return true;
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
         return false;

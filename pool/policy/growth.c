@@ -144,7 +144,8 @@ static uint64_t unless_unsplit(const struct bfc_pool *pool, uint64_t size, uint6
 }
 
 uint64_t growth_next(struct bfc_pool *pool, uint64_t size, bool keeping) {
-    uint64_t wanted = keeping ? growth_to_keep(pool, size) : wanted_growth(pool, size);
+    uint64_t wanted = keeping ? growth_to_keep(pool, size)
+                              : bfc_max(wanted_growth(pool, size), pool->merge_bytes);
     uint64_t bytes = bfc_min(wanted, LARGEST_BLOCK);
     bytes = bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
     return unless_unsplit(pool, size, bytes);
@@ -175,6 +176,8 @@ static void raise_step(struct bfc_pool *pool, uint64_t size) {
 void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep) {
     pool->preallocated |= is_preallocating(pool, size);
     pool->taken_to_keep += to_keep;
+    if (!to_keep)
+        pool->merge_bytes = 0;
     if (pool->config.policy == BFC_POLICY_BFC)
         raise_step(pool, size);
     else if (!to_keep && pool->config.policy == BFC_POLICY_TF && !pool->step_raised)

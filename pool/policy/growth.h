@@ -59,8 +59,19 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
  * next requests find free memory. */
 uint64_t page_growth_step(const struct bfc_pool *pool);
 
+/* Notes how large new pages may be, by the free blocks that there are now. To be called before the
+ * pool grows. O(free blocks of a page or more). */
+void page_growth_look(struct bfc_pool *pool);
+
+/* Returns the size of each new page for a plan's memory of so many bytes. */
+uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
+
 /* Returns the size of each new page for a block of so many bytes; the last page may be smaller. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
+
+/* Returns the size of the page that a block gets for the bytes that it lacks, if the step would be
+ * one page otherwise; 0: none. */
+uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page that should hold a block of so many bytes. */
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
@@ -70,8 +81,7 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
  * made raise that bound again. */
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
-/* Notes that so many bytes of new pages were made: `count` pages of `page` bytes, of which the last
- * may be smaller. */
+/* Notes that so many bytes of new pages were made: `count` pages, most of them of `page` bytes. */
 void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
 /* Notes that so many bytes of pages have moved to where a request needed them. */

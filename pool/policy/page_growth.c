@@ -9,6 +9,14 @@
  * each of its ends. A page is therefore at most 1 / PAGE_PART of the block that it is made for:
  * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %.
  *
+ * That is rule `fit`. With rule `auto` a step is one page (and the block that it is made for has
+ * another one, if it is large) while free blocks lie together, as they do where lifetimes have a
+ * pattern. Before each step the pool looks at the free blocks that lie between others, and finds
+ * the largest size of pages with which these would lose at most 1 / LOST_PART of the slack. New
+ * pages are no larger, and larger ones that are ready go back. A page that has a byte in use stays
+ * as it is, so a program that fills its memory first and then frees at random holds more than with
+ * `fit`.
+ *
  * A small block keeps its page from moving, however large the hole around the block is. While pages
  * hardly move, that costs nothing, and small blocks fill what is left of pages. Once more bytes
  * have moved than were ever requested at one time, lifetimes follow no pattern, and small blocks
@@ -37,7 +45,11 @@
 #define MUCH 8
 /* so many allocations are watched for each large page, and for each later step */
 #define WATCHED 1024
-#define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page is small */
+#define LOST_PART 2  /* with rule auto, scattered free blocks may lose this part of the slack */
+#define ROOM_PART 16 /* with rule auto, a page takes at most this part of what the limit leaves */
+#define OWN_PAGE (12 * MIB) /* with rule auto, a block that lacks this gets a page of its own */
+#define IN_USE_PART 128     /* with rule auto, the slack is at least this part of what is in use */
+#define SMALL_PART 2        /* a block of at most 1 / SMALL_PART of the smallest page is small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -77,20 +89,96 @@ static uint64_t slack_bytes(const struct bfc_pool *pool, uint64_t most) {
     return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp_step(pool));
 }
 
+static bool chooses_size(const struct bfc_pool *pool) {
+    return pool->config.page_rule == BFC_PAGE_AUTO;
+}
+
+/* Returns the most that rule auto reserves, whatever rounding adds to what is requested, so that
+ * rounding does not make each step as small as what a request lacks. */
+static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));
+    return chooses_size(pool) ? bfc_add_saturating(most, most / IN_USE_PART) : 0;
+}
+
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_requested, bfc_add_saturating(stats->requested, bytes));
     uint64_t budget = bfc_add_saturating(most, slack_bytes(pool, most));
+    budget = bfc_max(budget, least_budget(pool, bytes));
     budget = bfc_min(budget, pool->config.gc_threshold);
     return round_down(pool,
                       bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
 }
 
-uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
+/* Free blocks by the power of two of their whole granules of pages. */
+struct holes {
+    uint64_t count[64], bytes[64];
+};
+
+/* Is there a block in use on both sides? Otherwise the block extends to bare addresses, and may
+ * grow. */
+static bool is_enclosed(const struct bfc_pool *pool, block_index b) {
+    const struct block *blocks = pool->blocks, *at = &blocks[b];
+    return block_state(&blocks[at->previous]) != BLOCK_BARE &&
+           block_state(&blocks[at->next]) != BLOCK_BARE;
+}
+
+static void add_holes(const struct bfc_pool *pool, const struct bins *bins, struct holes *holes) {
+    uint64_t granule = pool->paging->calls.granule;
+    block_index b = 0;
+    while ((b = bins_walk(bins, pool->blocks, b, granule >> BFC_GRANULE_BITS)))
+        if (is_enclosed(pool, b)) {
+            uint64_t pages = block_size(&pool->blocks[b]) / granule;
+            int power = 63 - __builtin_clzll(pages);
+            holes->count[power]++;
+            holes->bytes[power] += pages * granule;
+        }
+}
+
+/* Returns the largest size of pages, a power of two of granules, that loses at most `most` bytes: a
+ * hole loses about a page, or all of itself if it is smaller. UINT64_MAX: any size does. */
+static uint64_t largest_losing(const struct holes *holes, uint64_t granule, uint64_t most) {
+    uint64_t larger = 0, lost = 0, size = granule;
+    for (int power = 0; power < 64; power++)
+        larger += holes->count[power];
+    for (int power = 0; larger && lost + (granule << power) * larger <= most; power++) {
+        size = granule << power;
+        lost += holes->bytes[power];
+        larger -= holes->count[power];
+    }
+    return larger || lost > most ? size : UINT64_MAX;
+}
+
+/* Where memory is short, pages are small, too: a byte in use would keep all of a large one. */
+void page_growth_look(struct bfc_pool *pool) {
+    uint64_t granule = pool->paging->calls.granule;
+    struct holes holes = {.count = {0}};
+    if (!chooses_size(pool))
+        return;
+    add_holes(pool, &pool->ready, &holes);
+    add_holes(pool, &pool->small, &holes);
+    double most = (double)pool->stats->peak_requested * pool->config.page_slack / LOST_PART;
+    uint64_t bound = largest_losing(&holes, granule, (uint64_t)most);
+    uint64_t short_of = pool->stats->refusals ? granule : room_below_limit(pool) / ROOM_PART;
+    pool->paging->page_bound = bfc_min(bound, bfc_max(short_of, granule));
+}
+
+uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking) {
+    return chooses_size(pool) && lacking >= OWN_PAGE ? lacking : 0;
+}
+
+uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t most = pool->config.page_most;
-    if (!pool->config.page_steps)
-        most = bfc_min(most, block / PAGE_PART);
+    if (pool->config.page_rule != BFC_PAGE_STEP)
+        most = bfc_min(most, bytes / PAGE_PART);
     return bfc_max(round_down(pool, most), pool->paging->calls.granule);
+}
+
+uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
+    uint64_t fit = page_growth_fit(pool, block);
+    uint64_t bound = bfc_min(pool->paging->page_bound, pool->config.page_most);
+    return chooses_size(pool) ? bfc_max(fit, round_down(pool, bound)) : fit;
 }
 
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block) {

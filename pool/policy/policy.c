@@ -81,11 +81,30 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
-void policy_note_surplus(struct bfc_pool *pool) {
+/* Regions are merged after at least so many new ones. Whether there are enough to merge is looked
+ * at in so many frees after the pool has grown: afterwards it suffices as it is. */
+enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
+
+uint64_t policy_allowed(const struct bfc_pool *pool) {
     uint64_t most = pool->stats->peak_in_use;
-    bool has = pool->rules.returns_surplus &&
-               pool->stats->reserved > most + most / PART_ALLOWED + ALLOWANCE;
-    bfc_store_relaxed(&pool->has_surplus, has);
+    return most + most / PART_ALLOWED;
+}
+
+bool policy_has_surplus(const struct bfc_pool *pool) {
+    return pool->rules.returns_surplus && pool->stats->reserved > policy_allowed(pool) + ALLOWANCE;
+}
+
+/* Others could take what went before the pool grows again, so it is kept where memory is short. */
+bool policy_may_merge(const struct bfc_pool *pool) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    return pool->rules.returns_surplus && pool->config.growth == BFC_GROWTH_DOUBLE &&
+           !stats->refusals && !pool->wanted_elsewhere && !pool->apart_regions &&
+           stats->reserve_calls >= pool->merge_calls + NEW_REGIONS &&
+           stats->frees - pool->frees_grown < FREES_WATCHED;
+}
+
+void policy_note_surplus(struct bfc_pool *pool) {
+    bfc_store_relaxed(&pool->has_surplus, policy_has_surplus(pool) || policy_may_merge(pool));
 }
 
 /* ---- sizes ---- */

@@ -15,9 +15,17 @@
 
 void policy_make(struct bfc_pool *pool);
 
-/* Notes whether more is reserved than what the program has had in use suggests (surplus.c); to be
- * called when the pool has grown. */
+/* Is more reserved than what the program has had in use suggests? */
+bool policy_has_surplus(const struct bfc_pool *pool);
+
+/* May idle regions be merged, if there are enough of them (surplus.c)? */
+bool policy_may_merge(const struct bfc_pool *pool);
+
+/* Notes whether bfc_pool_release_surplus should be called; to be called when the pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);
+
+/* Returns what may be reserved for what was in use at most. */
+uint64_t policy_allowed(const struct bfc_pool *pool);
 
 /* Updates the rules that depend on whether regions are set apart, small blocks have regions of
  * their own, or allocations are watched. */

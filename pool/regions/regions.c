@@ -313,6 +313,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
                                   .overflow = !growth->planned && has_planned(pool)};
     enum block_zone zone = policy_zone(pool, growth->size);
     enum bfc_status status = add_region(pool, &region, zone, BFC_NO_FENCE);
+    pool->frees_grown = pool->stats->frees;
     policy_note_surplus(pool);
     if (status == BFC_OK)
         return BFC_OK;
@@ -415,6 +416,7 @@ void regions_end(struct bfc_pool *pool) {
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     pool->wanted_elsewhere = true;
+    pool->merge_bytes = 0;
     settle_completed(pool, FENCES_ALL);
     uint64_t released = pool->paging ? pages_trim(pool, bytes, true) : 0;
     if (released < bytes)

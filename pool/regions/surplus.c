@@ -1,15 +1,23 @@
 /*
- * Gives idle regions back where the program has outgrown them.
+ * Gives idle regions back where the program has outgrown them, or where one would serve better.
  *
  * A program whose sizes vary, such as training on texts of varying length, leaves regions behind
  * that are wholly free but too small for what comes next, and the pool grows beside them: without
  * this, training of GPT-2's size on an H100 reserved 1.93 times as much as was ever in use.
  *
- * So while more is reserved than the most that was in use and a tenth, an idle region goes back at
- * a free that has waited for the device: the driver's free of the region waits as well. An
- * allocation would be the wrong moment, since natively it waits for nothing.
+ * So regions that are idle together, as after a step of such a program, are merged: all go back,
+ * and the next region is as large as they were, within what was ever in use and a tenth. That is
+ * done when much less is in use than was, and a good part of the memory is idle; and only after the
+ * pool has taken new regions, so that it ends with a loop's first periods. Besides, while more is
+ * reserved than the most that was in use and a tenth, single idle regions go back.
+ *
+ * Both happen at a free that has waited for the device: the driver's free of a region waits as
+ * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
+ * is taken at a free, where a program expects no allocation.
  */
 #include "base/atomic.h"
+#include "base/numbers.h"
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
@@ -18,8 +26,30 @@
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
 
 static bool may_release(const struct bfc_pool *pool) {
-    return pool->has_surplus &&
+    return policy_has_surplus(pool) &&
            pool->surplus_releases < FIRST_RELEASES + pool->stats->frees / FREES_A_RELEASE;
+}
+
+/* Idle regions are merged if at most MOST_USED tenths of the most are in use, and they have at
+ * least 1 / IDLE_PART of what is reserved. */
+enum { MOST_USED = 6, IDLE_PART = 4 };
+
+static bool should_merge(const struct bfc_pool *pool) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    unsigned count = 0;
+    if (!policy_may_merge(pool) || stats->in_use / MOST_USED > stats->peak_in_use / 10)
+        return false;
+    for (region_index r = 1; r < pool->region_high; r++)
+        count += region_idle_block(pool, &pool->regions[r]) != 0;
+    return count > 1 && regions_releasable(pool) >= stats->reserved / IDLE_PART;
+}
+
+static uint64_t merge_regions(struct bfc_pool *pool) {
+    pool->merge_calls = pool->stats->reserve_calls;
+    uint64_t released = regions_release(pool, UINT64_MAX);
+    uint64_t room = bfc_subtract_saturating(policy_allowed(pool), pool->stats->reserved);
+    pool->merge_bytes = growth_on_device(bfc_min(released, room));
+    return released;
 }
 
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
@@ -30,11 +60,14 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     policy_note_surplus(pool);
     /* It is counted before the lock is dropped, so that several threads keep to the bound together,
      * and releases that the driver refuses count as well. */
-    if (may_release(pool) && regions_releasable(pool)) {
+    if (should_merge(pool)) {
+        released = merge_regions(pool);
+    } else if (may_release(pool) && regions_releasable(pool)) {
         pool->surplus_releases++;
         released = regions_release(pool, 1);
-        policy_note_surplus(pool);
     }
+    if (released)
+        policy_note_surplus(pool);
     pool_leave(pool);
     return released;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/config/options.h"
+#include "pool/pool.h"
 
 static bool set(struct bfc_options *options, const char *name, const char *value) {
     return bfc_option_set(options, bfc_option_find(name), value);
@@ -189,6 +190,8 @@ Test(options, numbers_shares_and_none) {
     cr_expect_float_eq(options.page_slack, 0.5, 1e-9);
     cr_expect_not(set(&options, "BFC_SLACK", "none"), "none is no slack: 0 is");
     cr_expect_not(set(&options, "BFC_SLACK", "1.5"));
+    cr_expect_eq(options.page, BFC_PAGE_AUTO);
+    cr_expect(set(&options, "BFC_PAGE", "fit"));
     cr_expect_eq(options.page, BFC_PAGE_FIT);
     cr_expect(set(&options, "BFC_PAGE", "step"));
     cr_expect_eq(options.page, BFC_PAGE_STEP);

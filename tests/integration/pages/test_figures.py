@@ -31,14 +31,14 @@ def look(fail="", program=HOLD, memory="1G", **settings):
 
 class Figures(unittest.TestCase):
     def test_pages_alone(self):
-        pool, calls = look()
+        pool, calls = look(BFC_PAGE="fit")
         self.assertEqual(pool["pages"]["calls"], calls - TRIED)
         self.assertEqual(pool["pages"]["backed"], pool["reserved"])
         self.assertGreater(pool["pages"]["moved"], 0)
 
     def test_large_pages_that_are_remade(self):
         """2 GiB at first in 64 pages; the small blocks have 4 MiB each at most, in one place."""
-        pool, calls = look(program=REMADE, memory="16G")
+        pool, calls = look(program=REMADE, memory="16G", BFC_PAGE="fit")
         self.assertEqual(pool["pages"]["calls"], calls - TRIED)
         self.assertGreaterEqual(pool["pages"]["released"], 32 * MIB)
         self.assertEqual(pool["pages"]["released"] % (32 * MIB), 0)

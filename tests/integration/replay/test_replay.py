@@ -106,10 +106,11 @@ class Figures(unittest.TestCase):
                         self.assertEqual(figures["failed"], 0)
 
     def test_regions_that_a_training_outgrows_go_back(self):
-        """PyTorch's calls on an H100, for texts of varying length: 1.93 times its live bytes without that."""
+        """PyTorch's calls on an H100, for texts of varying length: 1.93 times its live bytes without that, 1.30 times
+        where none are merged."""
         trace = os.path.join(os.path.dirname(__file__), "../../gpu/results/h100-580.159-2026-11-27/gpt.bfctrace")
         figures = self.check(trace)
-        self.assertLess(figures["peak_reserved"] / figures["peak_live"], 1.35)
+        self.assertLess(figures["peak_reserved"] / figures["peak_live"], 1.15)
         self.assertLess(figures["device_calls"], 150)
 
     def test_settings(self):

@@ -6,61 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/pool/page_machine.h"
-
-#define UNIT BFC_LARGE
-
-static void open_growing(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
-    memset(m, 0, sizeof *m);
-    fake_pages_init(&m->fake, UNIT, CAPACITY);
-    m->fake.calls.addresses = addresses;
-    m->fake.in_use = machine_in_use;
-    m->fake.user = m;
-    struct bfc_upstream upstream = {.context = &m->fake,
-                                    .reserve = fake_pages_reserve_region,
-                                    .release = fake_pages_release_region,
-                                    .pages = &m->fake.calls};
-    if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
-        abort();
-}
-
-/* A pool that makes what is lacking and no more. */
-static void open_exactly(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
-    config.growth = BFC_GROWTH_EXACT;
-    open_growing(m, config, addresses);
-}
+#include "tests/unit/pool/page_case.h"
 
 static void open_exact(struct machine *m, uint64_t limit) {
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
+    config.page_rule = BFC_PAGE_FIT;
     config.limit = limit;
     open_exactly(m, config, 4 * CAPACITY);
-}
-
-static bfc_addr allocate_units(struct machine *m, uint64_t units) {
-    if (machine_allocate(m, units * UNIT, 0) != BFC_OK) {
-        machine_fail(m, "an allocation failed");
-        return 0;
-    }
-    machine_check(m);
-    return m->live[m->count - 1].start;
-}
-
-static void free_at(struct machine *m, bfc_addr start) {
-    for (unsigned i = 0; i < m->count; i++)
-        if (m->live[i].start == start) {
-            machine_free(m, i, BFC_NO_FENCE);
-            machine_check(m);
-            return;
-        }
-    machine_fail(m, "no such block");
-}
-
-static const char *close_case(struct machine *m, bool held, const char *otherwise) {
-    if (!held)
-        machine_fail(m, otherwise);
-    machine_close(m);
-    return m->fault;
 }
 
 /* The last free block is extended by what it lacks, not replaced. */
@@ -239,7 +192,7 @@ static const char *steps_less_by_one_page(void) {
     static struct machine m;
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
-    config.page_steps = true;
+    config.page_rule = BFC_PAGE_STEP;
     config.growth_size = 8 * CAPACITY;
     config.growth = BFC_GROWTH_FIXED;
     open_growing(&m, config, 16 * CAPACITY);
@@ -340,7 +293,7 @@ static uint64_t bytes_lost(struct machine *m) {
 static void open_refusing(struct machine *m, unsigned unmaps) {
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
-    config.page_steps = true;
+    config.page_rule = BFC_PAGE_STEP;
     open_exactly(m, config, 4 * CAPACITY);
     allocate_units(m, 1);
     m->fake.fail = true;
@@ -538,11 +491,6 @@ static const char *asks_once(void) {
 /* Of a block of so many units, which are 64 pages, much larger than a small block has. */
 #define HUGE_UNITS 960
 #define HUGE_PAGE (HUGE_UNITS / 64)
-
-static unsigned pages_from(struct machine *m, bfc_addr start, uint64_t bytes) {
-    struct seen seen = {.count = 0};
-    return (unsigned)bfc_pool_visit_pages(m->pool, start, bytes, see, &seen);
-}
 
 /* One has gone, and left its place to a small block's. */
 static bool is_remade_at(struct machine *m, bfc_addr at) {

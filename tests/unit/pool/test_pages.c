@@ -133,7 +133,7 @@ static void open_machine(struct machine *m, uint64_t seed) {
     config.preallocate = 8 * MIB;
     config.growth_size = machine_draw(m, 2) ? 2 * MIB : 65536;
     config.page_most = machine_draw(m, 2) ? 512 * MIB : MIB;
-    config.page_steps = machine_draw(m, 4) == 0;
+    config.page_rule = (enum bfc_page_rule)machine_draw(m, 3);
     config.page_slack = machine_draw(m, 2) ? 0.03 : 0;
     config.limit = machine_draw(m, 3) ? UINT64_MAX : 40 * MIB;
     config.pending_budget = machine_draw(m, 2) ? 0 : 8 * MIB;
@@ -208,7 +208,7 @@ static const char *run_promise(uint64_t seed, int refused, unsigned at) {
     bfc_pool_config_default(&config);
     config.limit = machine_draw(&m, 2) ? UINT64_MAX : 48 * MIB;
     config.page_most = machine_draw(&m, 2) ? 512 * MIB : 2 * MIB;
-    config.page_steps = machine_draw(&m, 4) == 0;
+    config.page_rule = (enum bfc_page_rule)machine_draw(&m, 3);
     uint64_t allowed = config.limit < CAPACITY ? config.limit : CAPACITY;
     bool fenced = machine_draw(&m, 2), plans = machine_draw(&m, 2);
     struct bfc_upstream upstream = {

@@ -12,13 +12,17 @@ static void set_up(void) {
     fake_upstream_init(&fake, 4096 * MIB);
 }
 
-static void open_pool(enum bfc_policy policy) {
+static void open_growing(enum bfc_policy policy, enum bfc_growth growth) {
     struct bfc_upstream upstream = fake_upstream_table(&fake);
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     config.policy = policy;
-    config.growth = BFC_GROWTH_EXACT;
+    config.growth = growth;
     cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
+}
+
+static void open_pool(enum bfc_policy policy) {
+    open_growing(policy, BFC_GROWTH_EXACT);
 }
 
 static void tear_down(void) {
@@ -94,4 +98,60 @@ Test(surplus, is_of_policy_bfc) {
     open_pool(BFC_POLICY_PYTORCH);
     cr_assert_eq(outgrow(10), 0);
     cr_assert_eq(stats().release_calls, 0);
+}
+
+/* ---- merging ---- */
+
+/* A loop's period: blocks of which each needs a region, freed together, and small ones. Returns how
+ * many bytes went at the frees. */
+static uint64_t run_period(unsigned sizes) {
+    bfc_addr blocks[8];
+    uint64_t went = 0;
+    for (unsigned i = 0; i < 8; i++)
+        blocks[i] = get((40 + (i * 7 + sizes * 13) % 30) * MIB);
+    for (int i = 7; i >= 0; i--)
+        went += give_waiting(blocks[i]);
+    for (int i = 0; i < 4; i++)
+        went += give_waiting(get(512));
+    return went;
+}
+
+Test(surplus, merges_idle_regions) {
+    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
+    bfc_addr stays = get(512);
+    cr_assert_gt(run_period(0), 100 * MIB);
+    for (unsigned i = 1; i < 10; i++)
+        run_period(i);
+    cr_assert_leq(stats().peak_reserved, stats().peak_in_use / 4 * 5);
+    cr_assert_leq(stats().reserve_calls + stats().release_calls, 40);
+    give(stays);
+}
+
+/* A loop whose sizes repeat soon asks for nothing. */
+Test(surplus, merging_ends) {
+    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
+    for (int i = 0; i < 3; i++)
+        run_period(0);
+    uint64_t calls = stats().reserve_calls + stats().release_calls;
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(run_period(0), 0);
+    cr_assert_eq(stats().reserve_calls + stats().release_calls, calls);
+}
+
+Test(surplus, merges_nothing_where_memory_is_short) {
+    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
+    struct bfc_block_info block;
+    cr_assert_neq(bfc_pool_allocate(pool, 5000 * MIB, 0, &block), BFC_OK);
+    cr_assert_eq(run_period(0), 0);
+}
+
+Test(surplus, merges_nothing_once_others_want_memory) {
+    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
+    bfc_pool_trim(pool, 1);
+    cr_assert_eq(run_period(0), 0);
+}
+
+Test(surplus, merges_nothing_if_each_block_has_a_region) {
+    open_growing(BFC_POLICY_BFC, BFC_GROWTH_EXACT);
+    cr_assert_eq(run_period(0), 0);
 }
