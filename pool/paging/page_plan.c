@@ -178,11 +178,9 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     plan->missing = 0;
     if (plan->making > limit)
         return BFC_OUT_OF_MEMORY;
-    uint64_t lacking = plan->making;
+    plan->own = page_growth_own(pool, plan->making);
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
-    if (plan->page >= plan->making)
-        plan->own = page_growth_own(pool, lacking);
     return take_victims(pool);
 }
 

@@ -11,8 +11,8 @@ struct page_plan {
     bfc_addr at;     /* where pages are mapped: first those of on_hand, then new ones */
     uint64_t moving; /* bytes of the pages that move, which are in on_hand */
     uint64_t making; /* bytes of the new pages */
-    uint64_t own;    /* the size of the first new page; 0: as the others */
-    uint64_t page;   /* the size of each new page; the last one may be smaller */
+    uint64_t own;    /* no new page is both within the first so many new bytes and beyond */
+    uint64_t page;   /* the size of each new page, unless it ends earlier */
     uint64_t
         /* set with BFC_OUT_OF_MEMORY, unless it is 0: the request needs so many bare bytes in a
          * row */

@@ -70,8 +70,8 @@ static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct 
                                             struct outcome *o) {
     enum bfc_reserve_result result = BFC_RESERVED;
     while (o->made < plan->making && result == BFC_RESERVED) {
-        uint64_t page = plan->own && !o->made ? plan->own : plan->page;
-        page = bfc_min(page, plan->making - o->made);
+        uint64_t end = o->made < plan->own ? plan->own : plan->making;
+        uint64_t page = bfc_min(plan->page, end - o->made);
         result = create_page(pool, page);
         o->made += result == BFC_RESERVED ? page : 0;
         o->creates++;

@@ -69,8 +69,8 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 /* Returns the size of each new page for a block of so many bytes; the last page may be smaller. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
-/* Returns the size of the page that a block gets for the bytes that it lacks, if the step would be
- * one page otherwise; 0: none. */
+/* Returns how many bytes get pages apart from the rest of the step: all that a block lacks, if that
+ * is much; otherwise 0. */
 uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page that should hold a block of so many bytes. */
