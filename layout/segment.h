@@ -388,7 +388,7 @@ enum bfc_event_kind {
     BFC_EVENT_PLAN_FOLLOWED, /* memory was taken for a plan: address, bytes */
     BFC_EVENT_PLAN_LOST, /* the allocations do not follow the plan any more; bytes: of the last one,
                             rounded */
-    BFC_EVENT_PAGES_LEFT, /* with BFC_BACKING=auto: the pool grows by regions from now on */
+    BFC_EVENT_PAGES_LEFT,  /* with BFC_BACKING=auto: the pool grows by regions from now on */
     BFC_EVENT_SAVED_SLEEP, /* as BFC_EVENT_SAVED_JOBS */
     BFC_EVENT_ASLEEP,      /* the pool fell asleep: nanoseconds that it took, bytes given back */
     BFC_EVENT_AWAKE,       /* the pool woke: nanoseconds that it took, bytes taken */

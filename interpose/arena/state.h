@@ -65,8 +65,11 @@ struct bfc_arena {
     struct bfc_device *on;
     /* whether the pool takes addresses and memory separately (pool/pages.h); constant */
     bool has_pages;
-    uint64_t reserved;     /* atomic: the arena's share of on->reserved */
-    bool shown;            /* atomic: whether memory of its pool was shown to others (sharing.h) */
+    uint64_t reserved; /* atomic: the arena's share of on->reserved */
+    bool shown;        /* atomic: whether memory of its pool was shown to others (sharing.h) */
+    /* atomic: whether others, such as a network card, may use its memory by an address that the
+     * library cannot change: it was exported as a range, or registered */
+    bool registered;
     bool ended;            /* atomic: whether its context has ended */
     unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;      /* atomic: threads that are about to end its context */

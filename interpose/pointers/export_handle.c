@@ -112,6 +112,7 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     if (found && bfc_pointer_is_spilled(&span))
         return bfc_pointer_refuse_spilled("cuMemGetHandleForAddressRange");
     if (found) {
+        bfc_store_release(&span.arena->registered, true);
         CUresult result = bfc_share_block(driver, span.arena, span.start);
         if (result != CUDA_SUCCESS)
             return result;

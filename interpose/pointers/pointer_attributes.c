@@ -46,8 +46,10 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 /* Makes the block safe to use for devices other than that of its context, such as a network
  * card. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
-    return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
-                                            : CUDA_SUCCESS;
+    if (span->kind != BFC_POINTER_POOLED)
+        return CUDA_SUCCESS;
+    bfc_store_release(&span->arena->registered, true);
+    return bfc_share_block(driver, span->arena, span->start);
 }
 
 /* ---- getting attributes ---- */

@@ -37,8 +37,8 @@ struct bfc_counter {
     uint64_t (*begin_thread)(void);
     /* A submission to this stream is about to be made. It is not the only stream, or there are many
      * and the thread's last submission was to another one; or, with BFC_STREAMS_MANY, any other use
-     * of memory while the word is BFC_STREAM_CHANGING. Returns the error with which the call must be
-     * refused, because its memory is asleep and cannot be woken. */
+     * of memory while the word is BFC_STREAM_CHANGING. Returns the error with which the call must
+     * be refused, because its memory is asleep and cannot be woken. */
     CUresult (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
@@ -114,7 +114,8 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
     return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-/* Counts the thread as inside a submission. What bfc_submission_end adds to the count is `ending`. */
+/* Counts the thread as inside a submission. What bfc_submission_end adds to the count is `ending`.
+ */
 static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
     uint64_t before = bfc_load_relaxed(&bfc_submitter.count);
     if (UNLIKELY(!before))

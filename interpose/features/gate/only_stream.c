@@ -225,6 +225,9 @@ bool bfc_only_stream_close(CUresult (*wake)(void)) {
 
 void bfc_only_stream_open(void) {
     pthread_mutex_lock(&lock);
+    /* Whoever has read CHANGING while the gate was closed must not take its stream for the one that
+     * an earlier change was leaving. */
+    bfc_store_seq_cst(&leaving, BFC_STREAM_NONE_YET);
     bfc_store_seq_cst(&waker, NULL);
     write_word(state);
     pthread_mutex_unlock(&lock);
@@ -272,13 +275,13 @@ void bfc_only_stream_hide(const char *what) {
         return;
     bool is_first = bfc_submissions_hide(what);
     bfc_only_stream_bar();
+    if (is_first) {
+        bfc_store_release(&given_up, true);
+        bfc_only_stream_tell_hidden();
+    }
     CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
     if (wake)
         wake();
-    if (!is_first)
-        return;
-    bfc_store_release(&given_up, true);
-    bfc_only_stream_tell_hidden();
 }
 
 /* While the word changes, the stream may be the one that is being left: then the end of the change
@@ -300,12 +303,9 @@ void bfc_only_stream_release(void) {
 
 /* ---- frees ---- */
 
-/* Where no stream was used yet, no work uses the block, whatever comes next. */
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
-    if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
-        return has_succeeded();
     uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();

@@ -47,16 +47,20 @@ static bool is_as_ours(const struct bfc_driver *driver, CUdevice device, CUdevic
 }
 
 /* Has the driver serve the call, and learns the pitch. BFC_LIMIT is charged before that is known,
- * as if it were the least multiple of the pool's granule. */
+ * as if it were the least multiple of the pool's granule. Where the program's memory may be
+ * spilled, the limit does not refuse it, since host memory is no place from which to learn a pitch.
+ */
 static CUresult ask_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
                            unsigned element) {
     uint64_t charged = (width + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE * height;
     CUdevice device = arena->device;
-    if (!bfc_forward_charge(arena, charged))
+    bool is_charged = bfc_forward_charge(arena, charged);
+    if (!is_charged && !bfc_process()->options.spill)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = driver->cuMemAllocPitch_v2(pointer, pitch, width, height, element);
-    bfc_bypassed_note(arena, result == CUDA_SUCCESS ? *pointer : 0, charged);
+    if (is_charged)
+        bfc_bypassed_note(arena, result == CUDA_SUCCESS ? *pointer : 0, charged);
     if (result != CUDA_SUCCESS)
         return result;
     bfc_count_past_pool(BFC_BYPASS_PITCH, *pointer, *pitch * height);

@@ -11,7 +11,6 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "interpose/config/log.h"
-#include "interpose/features/common/message.h"
 #include "interpose/features/sleep/sleep.h"
 #include "interpose/host/scratch.h"
 #include "interpose/reuse/last_resort.h"
@@ -110,10 +109,4 @@ bool bfc_beg_neighbours(struct bfc_call *call) {
     bfc_cancel_restore(cancel);
     bfc_scratch_end(here, sizeof *here);
     return served;
-}
-
-/* ---- the out-of-memory message ---- */
-
-void bfc_explain_sleepers(struct bfc_message *message) {
-    (void)message;
 }

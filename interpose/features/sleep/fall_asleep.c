@@ -148,7 +148,7 @@ static const char *await_contexts(void) {
  * at any time. */
 static bool may_sleep(struct bfc_arena *arena) {
     return arena->features[bfc_sleep_slot] && !bfc_reuse_has_peers(arena) &&
-           !bfc_load_acquire(&arena->ended);
+           !bfc_load_acquire(&arena->registered) && !bfc_load_acquire(&arena->ended);
 }
 
 static const char *open_arenas(uint64_t *bytes) {
@@ -168,7 +168,9 @@ static const char *open_arenas(uint64_t *bytes) {
         bfc_sleeping.arenas = one;
         *bytes += one->bytes;
     }
-    return *bytes ? NULL : "none of its memory can sleep";
+    return *bytes ? NULL
+                  : "it has no memory that can sleep: none in use, or all exported, registered, or "
+                    "shared with a peer";
 }
 
 static const char *save_arenas(char *text, size_t size) {
@@ -246,8 +248,9 @@ static bool fall_with_turn(void) {
         return false;
     }
     bfc_sleep_enter_state(BFC_SLEEP_FALLING);
-    why = bfc_counter->close(bfc_wake_up) ? prepare_fall(text, sizeof text)
-                                          : "the kernel has no barrier for all threads (membarrier)";
+    why = bfc_counter->close(bfc_wake_up)
+              ? prepare_fall(text, sizeof text)
+              : "the kernel has no barrier for all threads (membarrier)";
     if (why) {
         stay_awake(why);
         bfc_sleeping_end();

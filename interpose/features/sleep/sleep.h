@@ -73,7 +73,4 @@ void bfc_sleeper_asked(struct bfc_segment_header *published);
  * first, until the call is served. */
 bool bfc_beg_neighbours(struct bfc_call *call);
 
-/* `explain_holders` of struct bfc_feature. */
-void bfc_explain_sleepers(struct bfc_message *message);
-
 #endif

@@ -44,6 +44,5 @@ static const struct bfc_feature sleeping = {
     .resorts = {{.rung = BFC_RUNG_SLEEP,
                  .event = BFC_EVENT_SAVED_SLEEP,
                  .serve = bfc_beg_neighbours}},
-    .explain_holders = bfc_explain_sleepers,
 };
 BFC_REGISTER_FEATURE(sleeping);

@@ -77,14 +77,18 @@ static bool fall_asleep(bool forced) {
     return asleep;
 }
 
-/* After a fall that came to nothing the next one waits, since it would mostly find the same. */
+/* After a fall that came to nothing the next one waits, at least as long as that one held the
+ * program up, since it would mostly find the same. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();
     bool forced = quantum_is_over() && memory_is_due();
     if (bfc_sleep_state() != BFC_SLEEP_AWAKE || now < retry_ns || (!forced && idle_for() < idle_ns))
         return;
-    if (!fall_asleep(forced))
-        retry_ns = now + bfc_min(bfc_max(idle_ns / 2, 10 * LEAST_PERIOD_NS), BFC_NS_PER_SECOND);
+    if (!fall_asleep(forced)) {
+        uint64_t end = bfc_kernel_now_ns();
+        uint64_t pause = bfc_min(bfc_max(idle_ns / 2, 10 * LEAST_PERIOD_NS), BFC_NS_PER_SECOND);
+        retry_ns = end + bfc_max(pause, end - now);
+    }
 }
 
 /* ---- requests ---- */

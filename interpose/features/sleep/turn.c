@@ -11,7 +11,11 @@
 
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+/* The turn: whether a thread has it. Old versions of glibc have no pthread_mutex_trylock under the
+ * name that newer ones link. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
+static pthread_cond_t given = PTHREAD_COND_INITIALIZER;
+static bool taken;
 static unsigned wanting;           /* atomic: threads that wait for the turn */
 static enum bfc_sleep_state state; /* atomic; changed by the turn's holder */
 static __thread bool has_turn INITIAL_EXEC;
@@ -34,22 +38,29 @@ bool bfc_turn_take(void) {
     if (has_turn)
         return false;
     bfc_fetch_add_seq_cst(&wanting, 1);
-    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&lock);
+    while (taken)
+        pthread_cond_wait(&given, &lock);
+    taken = has_turn = true;
+    pthread_mutex_unlock(&lock);
     bfc_fetch_sub_seq_cst(&wanting, 1);
-    has_turn = true;
     return true;
 }
 
 bool bfc_turn_try(void) {
-    if (has_turn || pthread_mutex_trylock(&turn) != 0)
-        return false;
-    has_turn = true;
-    return true;
+    pthread_mutex_lock(&lock);
+    bool free = !taken;
+    if (free)
+        taken = has_turn = true;
+    pthread_mutex_unlock(&lock);
+    return free;
 }
 
 void bfc_turn_give(void) {
-    has_turn = false;
-    pthread_mutex_unlock(&turn);
+    pthread_mutex_lock(&lock);
+    taken = has_turn = false;
+    pthread_cond_signal(&given);
+    pthread_mutex_unlock(&lock);
 }
 
 bool bfc_turn_is_wanted(void) {

@@ -44,7 +44,7 @@ class Words(unittest.TestCase):
             self.assertRegex(result.stderr, re.compile(words, re.MULTILINE))
 
     def test_with_pages_pieces_are_no_cause(self):
-        said = run(BFC_BACKING="pages").stderr
+        said = run(BFC_BACKING="pages", BFC_PAGE="fit").stderr
         self.assertRegex(said, r"\n  pages +128 MiB cached in whole ones, for any block; 0 B in such as have a byte ")
         self.assertRegex(said, r"\n  try +BFC_SPILL=192M: in host memory")
         for words in "BFC_GROWTH", "largest free", "fragmentation":
@@ -76,7 +76,7 @@ class Words(unittest.TestCase):
 
     def test_summary_counts_all_calls_for_pages(self):
         """Making a page, mapping it, access to it, and for all of them addresses."""
-        text = run(BFC_SUMMARY="1", BFC_BACKING="pages").stderr
+        text = run(BFC_SUMMARY="1", BFC_BACKING="pages", BFC_PAGE="fit").stderr
         self.assertGreater(int(re.search(r"driver calls (\d+) instead", text)[1]), 2 * 512)
 
     def test_not_quite_all_are_not_all(self):

@@ -104,7 +104,7 @@ class LastResort(JobsTest):
         job = self.start("alloc", 1, BFC_LAST_RESORT="pool,neighbours", BFC_WAIT="none")
         self.assertEqual(job.results(), ["0"])
         self.assertIn("BFC_LAST_RESORT=pool,neighbours is not accepted: expected all, none, or some of pool, "
-                      "contexts, jobs, wait, spill, joined by commas", job.said())
+                      "contexts, jobs, sleep, wait, spill, joined by commas", job.said())
         self.assertIn("BFC_WAIT=none is not accepted: expected a number from 0", job.said())
 
     # ---- waiting ----
@@ -504,15 +504,15 @@ class LastResort(JobsTest):
         holder = self.holder(160)
         none = (0, 0)
         self.assertEqual(self.rungs("alloc", 60, BFC_WAIT="0.2"),
-                         {"pool": none, "contexts": none, "jobs": none, "wait": none, "spill": none})
+                         {"pool": none, "contexts": none, "jobs": none, "sleep": none, "wait": none, "spill": none})
         self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2"),
-                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 0), "wait": (1, 0), "spill": (1, 1)})
+                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 0), "sleep": (1, 0), "wait": (1, 0), "spill": (1, 1)})
         self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2", BFC_LAST_RESORT="spill"),
-                         {"pool": none, "contexts": none, "jobs": none, "wait": none, "spill": (1, 1)})
+                         {"pool": none, "contexts": none, "jobs": none, "sleep": none, "wait": none, "spill": (1, 1)})
         holder.go_on()
         holder.until_ready()
         self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2"),
-                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 1), "wait": none, "spill": none})
+                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 1), "sleep": none, "wait": none, "spill": none})
 
     # ---- many ----
 

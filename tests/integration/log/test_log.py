@@ -35,6 +35,9 @@ def pattern(repeated, message):
 MESSAGES = [(level, message, pattern(repeated, message)) for level, repeated, message in rows()]
 
 
+OF_TWO_JOBS = {"job N was put to sleep for SIZE"}  # the test "sleep, turns" reads it
+
+
 def environment(level, **variables):
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("BFC_", "SIM_", "CUDA_"))}
     return {**kept, "LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": SIM, "SIM_MEMORY": "1G", "BFC_YIELD": "0",
@@ -99,6 +102,7 @@ def play_all():
     yield from play_plans()
     yield from play(RUNTIME)
     yield from play(RUNTIME, CUDA_INJECTION64_PATH="libtool.so")
+    yield from play_until("small", "bfcpreload: asleep", BFC_SLEEP_IDLE="0.05")
     yield from play_until("idle", "bfcpreload: idle", BFC_TRIM_IDLE="0.01")  # memory goes back in its own time
     yield from play_until("loop", "planned a loop", "a plan has replaced", BFC_PLAN="auto")
     yield from play_until("small", "is not planned", BFC_PLAN="auto")
@@ -108,7 +112,7 @@ class Log(unittest.TestCase):
     def test_messages(self):
         said = list(play_all())
         for level, message, wanted in MESSAGES:
-            self.assertTrue(any(wanted.fullmatch(line) for line in said), (level, message))
+            self.assertTrue(message in OF_TWO_JOBS or any(wanted.fullmatch(line) for line in said), (level, message))
         for line in said:
             self.assertTrue(any(known.fullmatch(line) for _, _, known in MESSAGES), line)
 

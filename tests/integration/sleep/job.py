@@ -111,6 +111,16 @@ def export(pointer):
     return cuda.cuIpcGetMemHandle(ctypes.create_string_buffer(64), u64(pointer))
 
 
+def register(pointer):
+    on = ctypes.c_uint(1)
+    return cuda.cuPointerSetAttribute(ctypes.byref(on), 6, u64(pointer))  # SYNC_MEMOPS
+
+
+def export_range(pointer, size):
+    handle = ctypes.c_int()
+    return cuda.cuMemGetHandleForAddressRange(ctypes.byref(handle), u64(pointer), size_t(size), 1, u64(0))  # dma-buf
+
+
 def begin_capture(stream):
     return cuda.cuStreamBeginCapture_v2(stream, 2)
 

@@ -124,6 +124,17 @@ class Sleeping(unittest.TestCase):
         self.assertIn("exported", sleep["why"])
         self.assertTrue(job.do(INTACT))
 
+    def test_exported_range_stays(self):
+        """As does what was registered with another device: it goes on using the memory that it was shown."""
+        for shows in "export_range(b, 2*MIB)", "register(b)":
+            with self.subTest(shows):
+                job = self.filled()
+                if job.do(shows) != 0:
+                    continue
+                self.assertEqual(job.stat("sleep").returncode, 1)
+                self.assertIn("exported", job.sleep()["why"])
+                self.assertTrue(job.do(INTACT))
+
     def test_capture_under_way(self):
         job = self.filled()
         job.do("s = stream(1); begin_capture(s)")
