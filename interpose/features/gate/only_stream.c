@@ -253,12 +253,9 @@ void bfc_only_stream_release(void) {
 
 /* ---- frees ---- */
 
-/* Where no stream was used yet, no work uses the block, whatever comes next. */
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
-    if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
-        return has_succeeded();
     uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
