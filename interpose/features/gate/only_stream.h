@@ -40,8 +40,7 @@ static inline bool bfc_only_stream_may_be(void) {
 }
 
 /* Whether a block of a context without peers, company or exports, which the caller frees right
- * after this call, is ready at once. 0: no; else which free this is of those that are ordered by a
- * stream, or 1. */
+ * after this call, is ready at once: 0: no; else how many blocks were freed so, with this one. */
 uint64_t bfc_only_stream_orders(void);
 
 /* Ends the state of one stream, until a trial; or, with bar, until as many calls of unbar. */
