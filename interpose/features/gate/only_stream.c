@@ -46,6 +46,7 @@ static int pause_of_trials = FIRST_PAUSE;
 static struct ON_LINES_OF_ITS_OWN {
     uint64_t freed;   /* frees whose block was ready at once */
     uint64_t ordered; /* how many of `freed` need no more order, at least */
+    uint64_t early;   /* frees in a state in which no stream was used yet; they need no order */
     int to_trial;     /* frees until the next trial */
 } frees = {.to_trial = FIRST_PAUSE};
 
@@ -306,6 +307,10 @@ void bfc_only_stream_release(void) {
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
+    /* No work uses the block, whatever comes next. Were it ordered later all the same, a stream
+     * might wait for a kernel that waits for what the program does next in that stream. */
+    if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
+        return has_succeeded() ? bfc_fetch_add_relaxed(&frees.early, 1) + 1 : 0;
     uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();

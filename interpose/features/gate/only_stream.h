@@ -40,7 +40,7 @@ static inline bool bfc_only_stream_may_be(void) {
 }
 
 /* Whether a block of a context without peers, company or exports, which the caller frees right
- * after this call, is ready at once: 0: no; else how many blocks were freed so, with this one. */
+ * after this call, is ready at once: 0: no; else a number that rises by one with each such free. */
 uint64_t bfc_only_stream_orders(void);
 
 /* Ends the state of one stream, until a trial; or, with bar, until as many calls of unbar. */
