@@ -62,7 +62,7 @@ static struct known *add_known(CUcontext context, unsigned long long id) {
             return NULL;
         known = &table[high];
     }
-    known->settled = false;
+    bfc_store_relaxed(&known->settled, false);
     known->closers = 0;
     known->number = ++added;
     bfc_store_relaxed(&known->id, id);
