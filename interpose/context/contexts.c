@@ -63,7 +63,7 @@ static struct known *add_known(CUcontext context, unsigned long long id) {
         known = &table[high];
     }
     bfc_store_relaxed(&known->settled, false);
-    known->closers = 0;
+    bfc_store_relaxed(&known->closers, 0);
     known->number = ++added;
     bfc_store_relaxed(&known->id, id);
     known->device = NO_DEVICE;
@@ -140,7 +140,7 @@ uint64_t bfc_contexts_close(CUcontext context) {
     struct known *known = context ? find_known(context) : NULL;
     uint64_t number = known ? known->number : 0;
     if (known)
-        known->closers++;
+        bfc_fetch_add_relaxed(&known->closers, 1);
     pthread_mutex_unlock(&lock);
     return number;
 }
@@ -150,7 +150,7 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     struct known *known = number ? find_known(context) : NULL;
     bool same = known && known->number == number;
     if (same)
-        known->closers--;
+        bfc_fetch_sub_release(&known->closers, 1);
     pthread_mutex_unlock(&lock);
     return same || !number;
 }
@@ -173,9 +173,8 @@ CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver) {
     return NULL;
 }
 
-static void (*reviewer)(
-    /* atomic: the function that does the work of bfc_contexts_review */
-    const struct bfc_driver *driver);
+/* atomic: the function that does the work of bfc_contexts_review */
+static void (*reviewer)(const struct bfc_driver *driver);
 
 void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver)) {
     bfc_store_release(&reviewer, review);
