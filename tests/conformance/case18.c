@@ -6,7 +6,7 @@ int main(void) {
     bool wide = true, aligned = true;
     use_device(0);
     for (size_t width = 1; width <= 4096; width += width < 600 ? 1 : 61) {
-        void *pointer;
+        void *pointer = NULL;
         size_t pitch = 0;
         MUST(allocate_pitched(&pointer, &pitch, width, 3));
         wide &= pitch >= width;
