@@ -50,16 +50,10 @@ static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdevic
     bfc_features_count_allocation(arena, pointer, bytes, bin);
 }
 
-CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+static ALWAYS_INLINE CUresult allocate_from_pool(const struct bfc_driver *driver,
+                                                 struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                 size_t bytes, uint64_t start) {
     struct bfc_block_info block;
-    enum bfc_forward_reason reason;
-    if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
-        return allocate_with_all_checks(pointer, bytes);
-    const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
-    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
-        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
-    uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
@@ -68,6 +62,27 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     *pointer = block.start;
     note_allocation(arena, block.start, bytes, start);
     return CUDA_SUCCESS;
+}
+
+/* An allocation whose time is measured. It is a function of its own, so that other allocations need
+ * not carry the start time along. */
+static NOINLINE CUresult allocate_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        CUdeviceptr *pointer, size_t bytes) {
+    return allocate_from_pool(driver, arena, pointer, bytes,
+                              bfc_events_clock(BFC_TIMED_ALLOCATIONS));
+}
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    enum bfc_forward_reason reason;
+    if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
+        return allocate_with_all_checks(pointer, bytes);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
+        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
+    if (bfc_events_is_timed(BFC_TIMED_ALLOCATIONS))
+        return allocate_timed(driver, arena, pointer, bytes);
+    return allocate_from_pool(driver, arena, pointer, bytes, 0);
 }
 
 /* ---- asking for a block only if the pool has one at once (a hit) ---- */

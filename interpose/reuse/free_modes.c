@@ -130,9 +130,9 @@ static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_
 
 /* Records a fence in the contexts, and gives the block back to the pool under it. `*fence` is
  * BFC_NO_FENCE if none could be recorded. */
-static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count,
-                                   bfc_fence *fence) {
+static CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            CUdeviceptr pointer, const CUcontext *contexts, size_t count,
+                            bfc_fence *fence) {
     CUresult result = bfc_reuse_record(driver, arena, contexts, count, false, fence);
     if (UNLIKELY(result != CUDA_SUCCESS)) {
         *fence = BFC_NO_FENCE;
@@ -303,11 +303,22 @@ static NOINLINE CUresult free_timed(const struct bfc_driver *driver, struct bfc_
     return note_free(arena, pointer, free_by_mode(driver, arena, pointer), start);
 }
 
+static NOINLINE CUresult free_with_wait_untimed(const struct bfc_driver *driver,
+                                                struct bfc_arena *arena, CUdeviceptr pointer) {
+    return note_free(arena, pointer, free_with_wait(driver, arena, pointer), 0);
+}
+
+static NOINLINE CUresult free_with_fence_untimed(const struct bfc_driver *driver,
+                                                 struct bfc_arena *arena, CUdeviceptr pointer) {
+    return note_free(arena, pointer, free_with_fence(driver, arena, pointer), 0);
+}
+
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer) {
     if (bfc_events_is_timed(BFC_TIMED_FREES))
         return free_timed(driver, arena, pointer);
-    return note_free(arena, pointer, free_by_mode(driver, arena, pointer), 0);
+    return arena->free_mode == BFC_FREE_SYNC ? free_with_wait_untimed(driver, arena, pointer)
+                                             : free_with_fence_untimed(driver, arena, pointer);
 }
 
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -40,16 +40,11 @@ static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena
         bfc_only_stream_await(trial, arena->sequence, proof);
 }
 
-CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
-                          CUdeviceptr pointer) {
-    uint64_t submissions, number = orders_by_stream(driver, arena);
-    if (LIKELY(number)) {
-        if (UNLIKELY(number % BFC_CHECK_LOOK == 0))
-            bfc_check_streams(driver, arena, number);
-        if (UNLIKELY(!bfc_arena_plain_most(arena)))
-            bfc_arena_let_plain(arena);
-        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
-    }
+/* Frees a block under a fence: the thread's last one if nothing was submitted since, else a new
+ * one. */
+static NOINLINE CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     CUdeviceptr pointer) {
+    uint64_t submissions;
     if (arena->free_mode == BFC_FREE_ORDERED)
         bfc_store_relaxed(&arena->plain_most, 0);
     bool known = bfc_submissions_count(&submissions);
@@ -66,4 +61,16 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
     }
     try_streams(driver, arena);
     return result;
+}
+
+CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          CUdeviceptr pointer) {
+    uint64_t number = orders_by_stream(driver, arena);
+    if (UNLIKELY(!number))
+        return free_fenced(driver, arena, pointer);
+    if (UNLIKELY(number % BFC_CHECK_LOOK == 0))
+        bfc_check_streams(driver, arena, number);
+    if (UNLIKELY(!bfc_arena_plain_most(arena)))
+        bfc_arena_let_plain(arena);
+    return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
 }

@@ -5,7 +5,8 @@ usage: itemise.py LIBRARY PAIR LAUNCH [--json] [--no-counts]
 
 Times by PAIR (pair.c): the whole preloaded pair, the pool's own pair in the same mode of free and
 on the same blocks, and the difference. Instructions by callgrind, where it is installed: each
-layer's, from the difference of two runs of different length. Of a launch (launch.c): natively, and
+layer's, from the difference of two runs of different length. The pair's block is cut from a larger one; the last rows
+are of a pair that finds a free block of its size. Of a launch (launch.c): natively, and
 preloaded without the gate and with it, in turns. Nothing is asserted.
 """
 import json
@@ -51,11 +52,11 @@ def environment(library, mode):
     return variables
 
 
-def time_pair(library, pair, mode, stats=None):
+def time_pair(library, pair, mode, stats=None, block="cut"):
     variables = environment(library, mode or "sync")
     if stats is not None:
         variables["BFC_STATS"] = stats
-    run = subprocess.run([pair, mode or "native"], env=variables, stdout=subprocess.PIPE,
+    run = subprocess.run([pair, mode or "native", "101", "all", block], env=variables, stdout=subprocess.PIPE,
                          check=True)
     return json.loads(run.stdout)
 
@@ -83,17 +84,17 @@ def read_counts(path):
     return counts
 
 
-def count_once(library, pair, mode, rounds, side):
+def count_once(library, pair, mode, rounds, side, block):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "callgrind")
         subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, pair, mode,
-                        str(rounds), side], env=environment(library, mode),
+                        str(rounds), side, block], env=environment(library, mode),
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         return read_counts(out)
 
 
-def count(library, pair, mode, side):
-    less, more = (count_once(library, pair, mode, rounds, side) for rounds in (1, 2))
+def count(library, pair, mode, side, block="cut"):
+    less, more = (count_once(library, pair, mode, rounds, side, block) for rounds in (1, 2))
     return {layer: (more[layer] - less.get(layer, 0)) / PAIRS for layer in more}
 
 
@@ -103,11 +104,13 @@ def measure(library, pair, counts):
         result[mode] = time_pair(library, pair, mode)
         result[mode]["over_pool_ns_without_segment"] = time_pair(library, pair, mode,
                                                                  "0")["over_pool_ns"]
+        result[mode]["same_size"] = time_pair(library, pair, mode, block="same")
         if counts:
             ready = mode == "sync"
             own = count(None, pair, mode, "ready" if ready else "pool")
             result[mode]["pool_instructions"] = own.get("pool", 0)
             result[mode]["instructions"] = count(library, pair, mode, "preloaded")
+            result[mode]["same_size"]["instructions"] = count(library, pair, mode, "preloaded", "same")
     return result
 
 
@@ -162,6 +165,8 @@ def show(result, counts):
     row("over the pool's", [result[m]["over_pool_ns"] for m in MODES])
     row("over the pool's, no segment", [result[m]["over_pool_ns_without_segment"] for m in MODES])
     row("over the pool's, ready blocks", [result[m]["over_ready_pool_ns"] for m in MODES])
+    row("preloaded, same size", [result[m]["same_size"]["ns_per_pair"] for m in MODES])
+    row("over the pool's, same size", [result[m]["same_size"]["over_pool_ns"] for m in MODES])
     row("native (the empty driver)", [result["native"]["ns_per_pair"]] * 3)
     if not counts:
         return
@@ -170,6 +175,7 @@ def show(result, counts):
     for layer in ["pool", *LAYERS, OTHER]:
         row(layer, [result[m]["instructions"].get(layer, 0) for m in MODES])
     row("in all", [sum(result[m]["instructions"].values()) for m in MODES])
+    row("in all, same size", [sum(result[m]["same_size"]["instructions"].values()) for m in MODES])
 
 
 def show_launches(result):

@@ -4,10 +4,12 @@
  * best of many short slices, ten a round; the two take turns, so that a busy machine disturbs both.
  * One line of JSON.
  *
- *   pair MODE [ROUNDS [pool|ready|preloaded]]
+ *   pair MODE [ROUNDS [all|pool|ready|preloaded [cut|same]]]
  *
  * MODE names the mode of free to measure the pool for: sync, lazy, ordered; anything else: the pool
- * is left out. With the third argument only that side runs, which is for counting instructions.
+ * is left out. With the third argument only that side runs, which is for counting instructions. The
+ * pair's block is cut from a larger one and merged into it again, or with `same` it is a free block
+ * of the same size between live ones, as in a program's later periods.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,7 +61,7 @@ static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     return true;
 }
 
-static struct bfc_pool *open_pool(bool reuse_pending) {
+static struct bfc_pool *open_pool(bool reuse_pending, bool same) {
     static uint64_t next = UINT64_C(1) << 40;
     struct bfc_pool_config config;
     struct bfc_upstream upstream = {.context = &next, .reserve = reserve, .release = release};
@@ -71,6 +73,8 @@ static struct bfc_pool *open_pool(bool reuse_pending) {
         exit(1);
     for (int i = 0; i < LIVE; i++)
         bfc_pool_allocate(pool, BYTES, 0, &block);
+    if (same)
+        bfc_pool_free(pool, block.start - (uint64_t)LIVE / 2 * BYTES, BFC_NO_FENCE);
     return pool;
 }
 
@@ -107,15 +111,19 @@ static void keep_best(double *best, double time) {
 }
 
 int main(int count, char **arguments) {
-    const char *mode = count > 1 ? arguments[1] : "", *only = count > 3 ? arguments[3] : NULL;
+    const char *mode = count > 1 ? arguments[1] : "",
+               *only = count > 3 && strcmp(arguments[3], "all") ? arguments[3] : NULL;
     int rounds = count > 2 ? atoi(arguments[2]) : 101;
     bool ordered = !strncmp(mode, "ordered", 7), fences = ordered || !strncmp(mode, "lazy", 4);
+    bool same = count > 4 && !strcmp(arguments[4], "same");
     bool pooled = fences || !strncmp(mode, "sync", 4);
     double ready = 0, own = 0, preloaded = 0;
     static uint64_t live[LIVE];
-    struct bfc_pool *unfenced = open_pool(ordered), *pool = open_pool(ordered);
+    struct bfc_pool *unfenced = open_pool(ordered, same), *pool = open_pool(ordered, same);
     for (int i = 0; i < LIVE && (!only || !strcmp(only, "preloaded")); i++)
         cuMemAlloc_v2(&live[i], BYTES);
+    if (same && live[LIVE / 2])
+        cuMemFree_v2(live[LIVE / 2]);
     for (int i = 0; i < rounds * SLICES; i++) {
         if (pooled && (!only || !strcmp(only, "ready")))
             keep_best(&ready, time_ready(unfenced));
