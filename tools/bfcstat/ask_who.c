@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/plan/common/whole_file.h"
 
 /* How long bfcstat waits for an answer. The job looks up each sampled block, which takes
  * milliseconds when there are many. */
@@ -39,14 +40,21 @@ static int show_moments(const struct request *request, int pid, const struct bfc
     return enough ? SHOWN : refuse_who("out of memory");
 }
 
+static int save_answer(const struct bfc_who *who, const char *path) {
+    struct plan_error error;
+    struct file_writer writer;
+    file_drop_at_signals();
+    if (!file_open(&writer, path, &error))
+        return refuse_who(error.text);
+    fwrite(who->copy, 1, who->size, writer.stream);
+    return file_close(&writer, &error) ? SHOWN : refuse_who(error.text);
+}
+
 /* Shows the answer, or saves it if -o names a file. */
 static int use_answer(const struct request *request, int pid, const struct bfc_who *now,
                       const struct bfc_who *before) {
-    char reason[512];
-    if (!request->output)
-        return show_moments(request, pid, now, before);
-    bool good = bfc_who_save(now, request->output, reason, sizeof reason);
-    return good ? SHOWN : refuse_who(reason);
+    return request->output ? save_answer(now, request->output)
+                           : show_moments(request, pid, now, before);
 }
 
 static bool ask_job(int directory, const struct bfc_segment_name *name, struct bfc_who *who) {

@@ -6,10 +6,16 @@
 #include <string.h>
 
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/plan/common/whole_file.h"
 #include "tools/report/page.h"
 
 static int refuse_report(const char *name, const char *what) {
     fprintf(stderr, "bfcstat: %s: %s\n", name, what);
+    return REFUSED;
+}
+
+static int refuse_page(const char *why) {
+    fprintf(stderr, "bfcstat: %s\n", why);
     return REFUSED;
 }
 
@@ -41,19 +47,26 @@ static int write_page(const struct request *request, FILE *recording, FILE *page
     return status;
 }
 
+static int write_file(const struct request *request, FILE *recording) {
+    struct plan_error error;
+    struct file_writer writer;
+    file_drop_at_signals();
+    if (!file_open(&writer, request->output, &error))
+        return refuse_page(error.text);
+    int status = write_page(request, recording, writer.stream);
+    if (status != SHOWN) {
+        file_abandon(&writer);
+        return status;
+    }
+    return file_close(&writer, &error) ? SHOWN : refuse_page(error.text);
+}
+
 static int write_output(const struct request *request, FILE *recording) {
-    bool to_stdout = strcmp(request->output, "-") == 0;
-    FILE *page = to_stdout ? stdout : fopen(request->output, "we");
-    if (!page)
-        return refuse_report(request->output, strerror(errno));
-    int status = write_page(request, recording, page);
-    bool failed = fflush(page) != 0 || ferror(page);
-    int reason = errno;
-    if (!to_stdout)
-        failed |= fclose(page) != 0;
-    if (status != SHOWN && !to_stdout)
-        remove(request->output);
-    return failed ? refuse_report(request->output, strerror(reason)) : status;
+    if (strcmp(request->output, "-") != 0)
+        return write_file(request, recording);
+    int status = write_page(request, recording, stdout);
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    return failed ? refuse_report("-", strerror(errno)) : status;
 }
 
 /* Opens the recording that the target names. If there is no such file, but the target is a PID or a

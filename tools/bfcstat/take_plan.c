@@ -56,6 +56,7 @@ static int save_plan(const struct plan_file *plan, const char *path) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     struct plan_error error;
     struct file_writer writer;
+    file_drop_at_signals();
     if (!file_open(&writer, path, &error))
         return refuse_plan(error.text);
     fwrite(plan->text.bytes, 1, plan->text.size, writer.stream);

@@ -169,15 +169,6 @@ bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t si
     return good;
 }
 
-bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size) {
-    FILE *file = fopen(path, "we");
-    bool good = file && fwrite(who->copy, 1, who->size, file) == who->size;
-    good = (!file || fclose(file) == 0) && good;
-    if (!good)
-        snprintf(reason, size, "%s: %s", path, strerror(errno));
-    return good;
-}
-
 /* A job's table of frames only grows, so an answer begins with all frames of each earlier answer of
  * the same process. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before) {

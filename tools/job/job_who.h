@@ -32,10 +32,9 @@ struct bfc_who {
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
                  bool blocks, struct bfc_who *who, char *reason, size_t size);
 
-/* Read an answer from a file that bfc_who_save wrote, and write an answer to a file. False:
- * `reason` (cut off at `size` bytes) says why, in one line. */
+/* Reads an answer from a file, to which its `copy` of `size` bytes was written. False: `reason`
+ * (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
-bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size);
 
 /* Makes `who` the answer whose whole file is in `bytes`, a block from malloc. bfc_who_free frees
  * the block; if the bytes are not valid (false), the block is freed at once. */

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "planner/common/number.h"
+#include "tools/plan/common/whole_file.h"
 #include "tools/replay/show_replay.h"
 
 static const char help[] =
@@ -442,6 +443,7 @@ int main(int argc, char **argv) {
         fputs("bfcreplay: no memory\n", stderr);
         return FAILED;
     }
+    file_drop_at_signals();
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(help, stdout);

@@ -374,8 +374,24 @@ class Views(unittest.TestCase):
         with Job(HOLDER, "plain") as job:
             for command in ("who", "report", "record"):
                 run = bfcstat(command, str(job.pid), "-o", "/dev/full")
-                self.assertEqual((run.returncode, run.stdout, run.stderr),
-                                 (1, "", "bfcstat: /dev/full: No space left on device\n"))
+                self.assertEqual((run.returncode, run.stdout), (1, ""))
+                self.assertRegex(run.stderr, "^bfcstat: /dev/full: .*No space left on device\n$")
+
+    def test_a_failed_write_keeps_the_file(self):
+        """A file size limit stands for a full disk. What was in the file stays, and nothing lies beside it."""
+        with tempfile.TemporaryDirectory() as folder, Job(HOLDER, "plain") as job:
+            for command, name in ("who", "moment"), ("report", "page.html"), ("snapshot", "moment.pickle"):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("before")
+                limit = "trap '' XFSZ; ulimit -f 0; exec \"$@\""
+                run = subprocess.run(["sh", "-c", limit, "sh", BFCSTAT, command, str(job.pid), "-o", path],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                what = "a temporary file" if command == "report" else f"{path}: cannot be written"
+                self.assertEqual((run.returncode, run.stderr), (1, f"bfcstat: {what}: File too large\n"))
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "before")
+            self.assertEqual(sorted(os.listdir(folder)), ["moment", "moment.pickle", "page.html"])
 
     def test_nothing_is_left(self):
         with Job(HOLDER, "plain") as job:

@@ -458,5 +458,9 @@ int record_once(const struct request *request, int directory, FILE *file) {
     recording->who.space = true;
     write_sample(recording, &job);
     write_end(recording, &job, "once");
-    return SHOWN;
+    if (fflush(file) == 0 && !ferror(file))
+        return SHOWN;
+    int why = recording->failure ? recording->failure : errno;
+    fprintf(stderr, "bfcstat: a temporary file: %s\n", strerror(why));
+    return REFUSED;
 }

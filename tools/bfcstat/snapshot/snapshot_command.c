@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/snapshot/write_snapshot.h"
+#include "tools/plan/common/whole_file.h"
 #include "tools/text/print_text.h"
 
 /* How long bfcstat waits for an answer. The job lists its blocks, which takes a second for a
@@ -155,15 +156,18 @@ static bool write_file(struct moment *moment, FILE *file, bool as_json) {
 }
 
 static int write_out(const struct request *request, struct moment *moment) {
-    errno = ENOMEM;
-    FILE *file = fopen(request->output, "we");
-    bool good = file && write_file(moment, file, ends_with(request->output, ".json"));
-    good = good && !ferror(file);
-    good = (!file || fclose(file) == 0) && good;
-    if (!good) {
-        fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
-        return REFUSED;
+    struct plan_error error;
+    struct file_writer writer;
+    file_drop_at_signals();
+    if (!file_open(&writer, request->output, &error))
+        return refuse_snapshot(error.text);
+    if (!write_file(moment, writer.stream, ends_with(request->output, ".json")) &&
+        !ferror(writer.stream)) {
+        file_abandon(&writer);
+        return refuse_snapshot("out of memory");
     }
+    if (!file_close(&writer, &error))
+        return refuse_snapshot(error.text);
     report_gaps(request, moment);
     return SHOWN;
 }

@@ -41,6 +41,20 @@ void file_drop_unfinished(void) {
         unlink(unfinished);
 }
 
+static void end_by_signal(int number) {
+    file_drop_unfinished();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void file_drop_at_signals(void) {
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = end_by_signal}, before;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+}
+
 static void free_temporary(struct file_writer *writer) {
     const sigset_t before = lock_unfinished();
     unfinished = NULL;

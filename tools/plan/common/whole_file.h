@@ -28,6 +28,8 @@ bool file_check_output(const char *path, struct plan_error *error);
 /* Removes the temporary file of the open writer, of which there is at most one, and lets nobody
  * make another one: whoever tries waits. For signal handlers that end the program then. */
 void file_drop_unfinished(void);
+/* From now on a signal that asks the program to end (SIGHUP, SIGINT, SIGTERM) does that first. */
+void file_drop_at_signals(void);
 /* Discards what was written: the file at the path stays as it was. */
 void file_abandon(struct file_writer *writer);
 
