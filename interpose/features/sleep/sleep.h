@@ -7,8 +7,8 @@
  * memory first wakes it.
  *
  * Falling asleep, in this order; until the last step the contents are where they were, and any
- * refusal, any call that needs memory, a context's end or the process's exit ends it, and the pool has
- * lost nothing but free memory that it kept:
+ * refusal, any call that needs memory, a context's end or the process's exit ends it, and the pool
+ * has lost nothing but free memory that it kept:
  * 1 The gate is closed (interpose/features/gate/only_stream.h). From then on every submission, and
  *   every other call for which memory must be awake (bfc_stay_awake), asks for the turn, and that
  *   ends the fall, unless another job is due (bfc_fall_asleep, `forced`).
