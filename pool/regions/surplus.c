@@ -1,15 +1,17 @@
 /*
- * Gives idle regions back where the program has outgrown them, or where one would serve better.
+ * Gives idle regions back where the program has outgrown them, or where a single larger one would
+ * serve better.
  *
  * A program whose sizes vary, such as training on texts of varying length, leaves regions behind
  * that are wholly free but too small for what comes next, and the pool grows beside them: without
  * this, training of GPT-2's size on an H100 reserved 1.93 times as much as was ever in use.
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
- * and the next region is as large as they were, within what was ever in use and a tenth. That is
- * done when much less is in use than was, and a good part of the memory is idle; and only after the
- * pool has taken new regions, so that it ends with a loop's first periods. Besides, while more is
- * reserved than the most that was in use and a tenth, single idle regions go back.
+ * and the next region is as large as they were together, as long as the pool then reserves at most
+ * 1.1 times the most that was ever in use. They are merged when much less is in use than at most,
+ * and a good part of the memory is idle; and only if the pool has taken new regions since the last
+ * time, so that a program which repeats itself is soon left alone. Besides, while more is reserved
+ * than 1.1 times the most that was in use, single idle regions go back.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
@@ -21,8 +23,9 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* The pool is looked at once in so many frees. So that a program which needs the regions again
- * soon hardly pays for it, only a few go back at first, and later one in so many frees. */
+/* A free looks for idle regions once in FREES_A_LOOK frees. The first FIRST_RELEASES regions may go
+ * back at once, later ones only once in FREES_A_RELEASE frees, so that a program which needs the
+ * regions again soon hardly pays for it. */
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
 
 static bool may_release(const struct bfc_pool *pool) {
@@ -30,8 +33,8 @@ static bool may_release(const struct bfc_pool *pool) {
            pool->surplus_releases < FIRST_RELEASES + pool->stats->frees / FREES_A_RELEASE;
 }
 
-/* Idle regions are merged if at most MOST_USED tenths of the most are in use, and they have at
- * least 1 / IDLE_PART of what is reserved. */
+/* Idle regions are merged if at most MOST_USED tenths of the most bytes that were ever in use are
+ * in use now, and the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
 enum { MOST_USED = 6, IDLE_PART = 4 };
 
 static bool should_merge(const struct bfc_pool *pool) {
@@ -58,8 +61,8 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
         return 0;
     pool_enter(pool);
     policy_note_surplus(pool);
-    /* It is counted before the lock is dropped, so that several threads keep to the bound together,
-     * and releases that the driver refuses count as well. */
+    /* A release is counted before regions_release drops the lock, so that several threads keep to
+     * the bound together; releases that the driver refuses count as well. */
     if (should_merge(pool)) {
         released = merge_regions(pool);
     } else if (may_release(pool) && regions_releasable(pool)) {

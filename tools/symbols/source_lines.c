@@ -15,11 +15,12 @@
 
 #include "tools/symbols/symbols.h"
 
-/* The most lines of one address. */
+/* The most lines that are found for one address: that of the function and of those inlined
+ * there. */
 enum { DEEPEST = 24 };
 
-/* What is known of an address: finding it reads all functions of a source file, and stacks have the
- * same outer frames again and again. */
+/* The lines of an address that was looked up before. They are kept, since a look-up reads all
+ * functions of a source file, and stacks have the same outer frames again and again. */
 struct known {
     uint64_t address;
     size_t count;
@@ -63,7 +64,9 @@ static bool load_library(void) {
 
 /* ---- files ---- */
 
-/* Not by the network, which dwfl_standard_find_debuginfo would ask. */
+/* Returns the callbacks of libdwfl sessions, which find debug information by build id in the
+ * system's folder. They do not ask servers in the network, as dwfl_standard_find_debuginfo
+ * would. */
 static const Dwfl_Callbacks *session_callbacks(void) {
     static Dwfl_Callbacks calls;
     calls.find_debuginfo = dw.dwfl_build_id_find_debuginfo;
@@ -89,7 +92,7 @@ static bool read_file(struct source_lines *lines, const char *path) {
     lines->session = dw.dwfl_begin(session_callbacks());
     if (lines->session)
         lines->module = dw.dwfl_report_offline(lines->session, "", path, file);
-    if (!lines->module) { /* else the session closes it */
+    if (!lines->module) { /* with a module, the session closes the file */
         close(file);
         return false;
     }
@@ -124,8 +127,8 @@ void source_lines_close(struct source_lines *lines) {
 
 /* ---- addresses ---- */
 
-/* The compilation unit that an address of the session is in. Compilers other than GCC write no
- * table of them, so they are asked one by one then. */
+/* The compilation unit that contains an address of the session. Compilers other than GCC write no
+ * table of the units' addresses; then the units are asked one by one. */
 static Dwarf_Die *unit_of(const struct source_lines *lines, Dwarf_Addr address, Dwarf_Addr *shift) {
     Dwarf_Die *unit = dw.dwfl_module_addrdie(lines->module, address, shift);
     if (unit)
@@ -136,7 +139,7 @@ static Dwarf_Die *unit_of(const struct source_lines *lines, Dwarf_Addr address, 
     return NULL;
 }
 
-/* A copy of the function's name, which free() takes. */
+/* A copy of the function's name, to be freed with free(). */
 static char *name_of(Dwarf_Die *function) {
     Dwarf_Attribute attribute;
     const char *linked = NULL;
@@ -179,8 +182,9 @@ static struct source_line find_innermost(Dwarf_Die *unit, Dwarf_Addr address) {
     return place;
 }
 
-/* The scopes that are around an address, innermost first, which free() takes; less than one: there
- * is none. dwarf_getscopes alone would follow an inlined function to where it is defined. */
+/* Returns how many DWARF scopes contain an address, and the scopes, innermost first, to be freed
+ * with free(); less than one: none. dwarf_getscopes alone would follow an inlined function to where
+ * it is defined. */
 static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes) {
     Dwarf_Die *nearest = NULL;
     int count = dw.dwarf_getscopes(unit, address, &nearest);

@@ -14,7 +14,7 @@
 struct function {
     uint64_t start, size;
     const char *name;
-    /* the demangled name; NULL: the name is not demangled yet, or is none of C++ */
+    /* the demangled name; NULL: the name was not demangled so far, or is not one of C++ */
     char *demangled;
 };
 

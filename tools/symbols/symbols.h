@@ -23,8 +23,8 @@ void symbols_close(struct symbols *symbols);
  */
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance);
 
-/* The C++ name as people write it, which free() takes; NULL: it is none, or the C++ library, which
- * is opened for the first such name, is not installed. */
+/* Returns a C++ name as people write it, to be freed with free(); NULL: it is no C++ name, or the
+ * C++ library, which is opened for the first such name, is not installed. */
 char *symbols_demangle(const char *name);
 
 #endif

@@ -40,9 +40,10 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
                                    const struct bfc_arena *arena);
 
 /*
- * Why BFC_BACKING=auto takes no pages now, for what the program has done; NULL: it does. Others may
- * keep what they know of memory that was shown to them, and a graph the addresses of freed memory;
- * so once either is seen, no page moves any more, and the pool grows by regions.
+ * Returns what the program has done that makes BFC_BACKING=auto take no more pages; NULL: nothing.
+ * Other processes and devices may go on using memory that was exported or registered, and a
+ * captured graph uses the addresses of memory that was freed later. So after either, no page moves
+ * any more, and the pool grows by regions.
  */
 const char *bfc_pages_unwanted(const struct bfc_arena *arena);
 

@@ -84,7 +84,8 @@ static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
     return NULL;
 }
 
-/* Whether there is one device alone: without peer access a plain copy to another misses pages. */
+/* Whether there is only one device. With several, a plain copy between two devices that have no
+ * peer access does not reach pages. */
 static bool is_alone(const struct bfc_driver *driver) {
     int devices = 0;
     return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&
@@ -92,9 +93,9 @@ static bool is_alone(const struct bfc_driver *driver) {
 }
 
 /*
- * Whether making a page takes so long that a GiB of them would take more than 160 ms, ten times
- * what was seen. The first call may set something up, and any may be interrupted, so the fastest of
- * some counts.
+ * Whether making a page takes so long that a GiB of pages would take more than 160 ms, ten times
+ * what an H100 takes. The first call may set something up, and any may be interrupted, so the
+ * fastest of TRIES calls counts.
  */
 static bool is_slow(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     enum { TRIES = 4 };
@@ -114,7 +115,8 @@ const char *bfc_pages_unwanted(const struct bfc_arena *arena) {
     return bfc_load_relaxed(&arena->shown) ? "the program exports or registers memory" : NULL;
 }
 
-/* Why BFC_BACKING=auto takes no pages on this device, which has them. */
+/* Why BFC_BACKING=auto takes no pages on this device, although the device supports them; NULL: it
+ * takes them. */
 static const char *find_objection(const struct bfc_driver *driver, const struct bfc_arena *arena,
                                   const struct bfc_paging *paging) {
     if (!is_alone(driver))

@@ -13,7 +13,8 @@
 #include "interpose/features/pitch/pitches.h"
 #include "interpose/table/feature.h"
 
-/* Whether the arguments need no judgement of the driver. */
+/* Whether the arguments are plainly valid. Those that are not go to the driver, which judges
+ * them. */
 static bool is_plain(const CUdeviceptr *pointer, const size_t *pitch, size_t width, size_t height,
                      unsigned element) {
     size_t bytes;
@@ -32,8 +33,9 @@ static struct bfc_arena *find_arena(const struct bfc_driver *driver) {
     return bfc_current_arena(driver, &reason);
 }
 
-/* Whether the pool's memory is as good as what the driver gave: it keeps no alignment but its own,
- * and says of a range what was asked for. */
+/* Whether a block of the pool can stand in for what the driver gave. It can if the pool's alignment
+ * is enough for textures, and if the driver's range has just the bytes of all rows, since that is
+ * what the pool answers for a block. */
 static bool is_as_ours(const struct bfc_driver *driver, CUdevice device, CUdeviceptr pointer,
                        uint64_t bytes) {
     int alignment = 0;
@@ -46,10 +48,10 @@ static bool is_as_ours(const struct bfc_driver *driver, CUdevice device, CUdevic
            start == pointer && size == bytes;
 }
 
-/* Has the driver serve the call, and learns the pitch. BFC_LIMIT is charged before that is known,
- * as if it were the least multiple of the pool's granule. Where the program's memory may be
- * spilled, the limit does not refuse it, since host memory is no place from which to learn a pitch.
- */
+/* Has the driver serve the call, and learns the pitch from its answer. BFC_LIMIT is charged before
+ * the call, as if the pitch were the width rounded up to the pool's granule. Where the feature
+ * `spill` is on, a lack under the limit does not refuse the call, since the host memory that would
+ * take its place has no pitch to learn. */
 static CUresult ask_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
                            unsigned element) {

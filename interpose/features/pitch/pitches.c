@@ -1,4 +1,5 @@
-/* A table by device, size of element, and width in units. A full neighbourhood forgets an entry. */
+/* A hash table of pitches, by device, size of element, and width in units of BFC_PITCH_UNIT. A key
+ * has PROBES places in it; where all are taken, the new entry replaces another. */
 #include "interpose/features/pitch/pitches.h"
 
 #include <stdint.h>
@@ -9,14 +10,14 @@
 enum {
     ENTRIES_BITS = 12,
     ENTRIES = 1 << ENTRIES_BITS,
-    PROBES = 8, /* entries that may hold one key */
+    PROBES = 8, /* places in the table that one key may have */
     UNITS_BITS = 27,
     DEVICES = 256,
     UNITS_AT_ONCE = 64 /* widths, in units, that one answer is noted for */
 };
 
-/* An entry is one word, so that it is read and written at once: device, element, width in units,
- * and below them the pitch in units. 0: free. */
+/* An entry is one word, so that threads read and write it as a whole: device, element and width in
+ * units, and in the bits below them the pitch in units. 0: free. */
 static uint64_t entries[ENTRIES];
 
 static uint64_t units_of(size_t bytes) {

@@ -1,10 +1,10 @@
 /*
- * The pitches that drivers have chosen so far.
+ * Remembers which pitches the driver has chosen so far.
  *
- * How a driver chooses is not published. Assumed is that it takes the least pitch that is wide
- * enough among those that it deems fit, which are multiples of BFC_PITCH_UNIT: then one answer
- * holds for all widths from the one asked for, without its last unit, up to the pitch. The H100
- * answers so (multiples of 512 bytes). Thread-safe, lock-free.
+ * How a driver chooses is not published. This code assumes that it has a fixed set of pitches,
+ * which are multiples of BFC_PITCH_UNIT, and takes the least that is wide enough. Then one answer
+ * holds for all widths from the one asked for, rounded down to a unit, up to the pitch. The H100
+ * answers so (its pitches are multiples of 512 bytes). Thread-safe, lock-free.
  */
 #ifndef BFC_INTERPOSE_PITCHES_H
 #define BFC_INTERPOSE_PITCHES_H

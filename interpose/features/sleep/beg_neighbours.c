@@ -18,13 +18,15 @@
 #include "segment/request.h"
 
 #define NAP_NS 1000000L
-/* How long a job's answer is waited for, and that it has given its memory. */
+/* The longest that an asked job may take to answer, and to give its memory back once it has begun
+ * to fall asleep. */
 #define ANSWER_NS (2 * BFC_NS_PER_SECOND)
 #define FALL_NS (60 * BFC_NS_PER_SECOND)
 
 /* Another job that may sleep. */
 struct neighbour {
-    struct bfc_segment_header *header; /* mapped; NULL: asked already, or not to be asked */
+    struct bfc_segment_header *header; /* its segment, mapped here; NULL: the job was asked, or may
+                                        * not be */
     uint64_t active_ns;
 };
 
@@ -69,7 +71,8 @@ static bool is_asleep(const struct bfc_segment_header *header) {
     return bfc_load_acquire(&header->sleep.state) == BFC_SLEEP_ASLEEP;
 }
 
-/* Returns whether the job has fallen asleep, or has ended. */
+/* Asks a job to sleep and waits for its answer. Returns whether its memory is free: it has fallen
+ * asleep, or has ended. */
 static bool ask_job(struct bfc_segment_header *header, const struct bfc_call *call) {
     uint64_t began = bfc_kernel_now_ns();
     bfc_request_sleep(header, &header->sleep.begged);

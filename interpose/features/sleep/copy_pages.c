@@ -32,7 +32,8 @@ void bfc_page_copier_close(const struct bfc_driver *driver, struct bfc_page_copi
     *copier = (struct bfc_page_copier){{NULL, NULL}, {NULL, NULL}};
 }
 
-/* A range that is being copied, and how far each side has come. */
+/* A range of device memory that is being copied to or from the store's file, where its bytes are at
+ * the offset `at`. */
 struct transfer {
     const struct bfc_driver *driver;
     const struct bfc_page_copier *copier;
@@ -46,7 +47,8 @@ static uint64_t chunk_size(const struct transfer *t, uint64_t done) {
     return bfc_min(CHUNK, t->bytes - done);
 }
 
-/* The number of a chunk decides on its buffer and stream. */
+/* Returns which of the two buffers and streams a chunk uses, by the offset of the chunk in its
+ * range: the chunks take turns. */
 static int turn_of(uint64_t done) {
     return (int)(done / CHUNK % 2);
 }

@@ -1,4 +1,4 @@
-/* Falling asleep: the steps of sleep.h. */
+/* Puts the process to sleep, by the steps that sleep.h describes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool goes_on(void) {
     return !find_interruption();
 }
 
-/* ---- what forbids it ---- */
+/* ---- what forbids sleep ---- */
 
 static bool work_may_be_unseen(void) {
     return bfc_load_acquire(&bfc_segment_counters()->gate.state) == BFC_GATE_GIVEN_UP;
@@ -54,8 +54,8 @@ static bool is_ours(const struct bfc_arena *arena) {
     return !bfc_arena_is_host(arena);
 }
 
-/* Other contexts may copy to and from this memory, and their work is waited for only where they
- * have arenas. */
+/* Returns why some context forbids sleep; NULL: none does. Any context may copy to and from a
+ * pool's memory, but only the work of contexts with an arena is waited for. */
 static const char *find_company(void) {
     struct bfc_arena *arena = NULL;
     unsigned own = 0;
@@ -144,8 +144,8 @@ static const char *await_contexts(void) {
     return why;
 }
 
-/* Others' access to an arena's memory is no matter of fences alone: their devices may write to it
- * at any time. */
+/* Whether an arena's memory may go. It must stay where other devices have access to it, by peer
+ * access or a registration: no fence shows when these write to it. */
 static bool may_sleep(struct bfc_arena *arena) {
     return arena->features[bfc_sleep_slot] && !bfc_reuse_has_peers(arena) &&
            !bfc_load_acquire(&arena->registered) && !bfc_load_acquire(&arena->ended);
@@ -190,7 +190,7 @@ static const char *save_arenas(char *text, size_t size) {
     return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- all steps together ---- */
 
 static const char *chosen_place(void) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -212,7 +212,8 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
-/* Threads that have asked for the turn by now get it before the rest of the pages goes. */
+/* Gives the pages back to the device. Stops once a thread asks for the turn, since that waits for
+ * the memory: the rest of the pages stays. */
 static void release_arenas(uint64_t began) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     uint64_t kept = 0, all = 0;

@@ -2,13 +2,13 @@
  * Sleep: a job that does nothing gives all its pages back to the device, and wakes by itself.
  *
  * States, of the whole process: awake, falling asleep, asleep, waking. One thread at a time has the
- * *turn* (a lock of fall_asleep.c) and changes the state; it alone reads and writes what is asleep.
+ * *turn* (a lock, turn.h) and changes the state; it alone reads and writes what is asleep.
  * A thread of the library puts the process to sleep (sleeper_thread.c); whichever thread needs the
  * memory first wakes it.
  *
  * Falling asleep, in this order; until the last step the contents are where they were, and any
- * refusal, any call that needs memory, a context's end or the process's exit ends it with nothing
- * but the cache lost:
+ * refusal, any call that needs memory, a context's end or the process's exit ends it, and the pool
+ * has lost nothing but free memory that it kept:
  * 1 The gate is closed (interpose/features/gate/only_stream.h). From then on every submission, and
  *   every other call for which memory must be awake (bfc_stay_awake), asks for the turn, and that
  *   ends the fall, unless another job is due (bfc_fall_asleep, `forced`).
@@ -39,10 +39,12 @@
 #include "interpose/arena/state.h"
 #include "layout/segment.h"
 
-/* Of an arena with pages, arena->features has the calls for them (struct bfc_page_calls). */
+/* The index in arena->features where an arena that has pages keeps its calls for them (struct
+ * bfc_page_calls). */
 extern unsigned bfc_sleep_slot;
 
-/* What the segment tells; also without a segment. */
+/* The part of the published segment that describes sleep; without a segment, memory in its
+ * place. */
 struct bfc_segment_sleep *bfc_sleep_told(void);
 
 enum bfc_sleep_state bfc_sleep_state(void);

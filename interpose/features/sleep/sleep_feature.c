@@ -1,4 +1,4 @@
-/* The feature `sleep` (sleep.h). */
+/* Registers the feature `sleep`, which sleep.h describes. */
 #include <stdlib.h>
 
 #include "interpose/arena/arena.h"
@@ -11,7 +11,8 @@ static bool wake_for_pool(void *arena) {
     return bfc_wake_up() == CUDA_SUCCESS;
 }
 
-/* The pool gets the calls for pages of the feature `pages`, which comes first, and one more. */
+/* Gives the pool the calls for pages that the feature `pages`, which is asked first, has chosen,
+ * and adds a call that wakes the process. */
 static void serve_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
                        struct bfc_upstream *upstream) {
     (void)driver;

@@ -26,14 +26,16 @@
  * BFC_SLEEP_IDLE. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* A begging job is served only by one that has been idle for this long, if that is due. */
+/* When another job begs for memory, this one falls asleep for it once its BFC_SLEEP_QUANTUM is
+ * over, but only if it has been idle for this long. */
 #define LEAST_IDLE_NS (100 * MS)
 
 static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
-static uint32_t asked; /* futex: the number of requests so far */
+static uint32_t asked; /* futex: how often other processes have made requests */
 static bool started;   /* atomic */
 
-/* What the thread has seen. */
+/* How many submissions the thread has seen, when it last saw a new one, and when it may next try to
+ * fall asleep. */
 static uint64_t submissions, active_ns, retry_ns;
 
 /* ---- how long the program has been idle ---- */
@@ -77,8 +79,8 @@ static bool fall_asleep(bool forced) {
     return asleep;
 }
 
-/* After a fall that came to nothing the next one waits, at least as long as that one held the
- * program up, since it would mostly find the same. */
+/* Falls asleep if the settings want that now. After a failure the next attempt waits, at least for
+ * as long as the failure held the program up, since it would mostly fail for the same reason. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();
     bool forced = quantum_is_over() && memory_is_due();

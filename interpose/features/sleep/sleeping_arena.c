@@ -75,7 +75,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* The pages are counted once they are frozen, so that the list has room for all. */
+/* Lists the pages. They must be frozen, so that none is added between counting them, which tells
+ * how much room the list needs, and listing them. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);
@@ -108,7 +109,8 @@ struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint
     return NULL;
 }
 
-/* The streams and buffers of a context that has ended went with it. */
+/* Destroys the streams and buffers for copies. If the context has ended, they have ended with
+ * it. */
 static void close_copier(struct bfc_sleeping_arena *sleeping) {
     struct visit visit;
     if (!sleeping->copier.buffers[0] || !enter_context(&visit, sleeping->arena))

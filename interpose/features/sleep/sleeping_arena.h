@@ -18,17 +18,18 @@ struct bfc_sleeping_page {
 };
 
 struct bfc_sleeping_arena {
-    struct bfc_arena *arena; /* with a reference */
+    struct bfc_arena *arena; /* the record holds a reference to it */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
-    uint64_t bytes; /* of all pages */
-    uint64_t kept;  /* bytes of pages that are not among them, since they have to stay */
+    uint64_t bytes; /* of all pages in the list */
+    uint64_t kept;  /* bytes of pages that have to stay, and so are not in the list */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
 };
 
-/* Freezes the arena's pages, and lists those that can sleep, their contents from `at` in the store
- * on. NULL: the host has no memory, or the driver refuses what copies need; nothing is frozen. */
+/* Freezes the arena's pages, and lists those that can sleep; their contents will be in the store
+ * from the offset `at` on. NULL: the host has no memory, or the driver refuses what copies need;
+ * nothing is frozen. */
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 

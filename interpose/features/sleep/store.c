@@ -46,8 +46,8 @@ static uint64_t host_available(void) {
                : bfc_min(available, bfc_subtract_saturating(most, used));
 }
 
-/* A sixteenth of what is available is left to the host. The name of such a file is seen in /proc
- * alone. */
+/* Opens a file of host memory, if a sixteenth of what is available is left to the host. The name
+ * that is given here appears in /proc only. */
 static int open_memory(uint64_t bytes, char *why, size_t size) {
     uint64_t available = host_available();
     if (available / 16 * 15 < bytes) {
@@ -63,7 +63,8 @@ static int open_memory(uint64_t bytes, char *why, size_t size) {
 
 /* ---- a folder ---- */
 
-/* Some file systems have no files without a name; then it has one for a moment. */
+/* Opens a file without a name. Where the file system cannot make one, the file has a name until it
+ * is open. */
 static int open_nameless(const char *folder) {
     char path[300];
     int file = bfc_open(folder, O_TMPFILE | O_RDWR, 0600);
@@ -108,7 +109,8 @@ static int write_all_at(int file, uint64_t at, const char *bytes, size_t size) {
     return 0;
 }
 
-/* What is not written reads as zero: the file is made long enough for that. */
+/* Stores bytes that are all zero without writing them: a hole in the file reads as zero, so the
+ * file only has to be long enough. */
 static int leave_hole(int file, uint64_t end) {
     off_t length = lseek(file, 0, SEEK_END);
     bool fits = length >= 0 && ((uint64_t)length >= end || ftruncate(file, (off_t)end) == 0);
@@ -149,6 +151,6 @@ void bfc_sleep_store_close(int file) {
     if (file < 0)
         return;
     if (ftruncate(file, 0) != 0)
-        errno = 0; /* the file ends with its last descriptor */
+        errno = 0; /* harmless: the last close frees the contents as well */
     close(file);
 }

@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens a store for `bytes` in `folder` ("" or memory: in host memory); returns its file, or -1:
- * `why` says what is lacking. */
+/* Opens a store for `bytes` bytes in `folder` ("" or "memory": in host memory). Returns its file,
+ * or -1 with the reason in `why`. */
 int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t size);
 
-/* Return 0, or errno; ENOSPC also if the file has no more space, EIO if it has fewer bytes. */
+/* Write or read `size` bytes at the offset `at`. Return 0, or an errno: ENOSPC also if the file
+ * takes no more bytes, EIO also if it ends before the bytes to read. */
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size);
 int bfc_sleep_store_read(int file, uint64_t at, void *bytes, size_t size);
 

@@ -1,15 +1,16 @@
 /*
- * The turn (sleep.h), and what only its holder may touch.
+ * The turn, which is a lock for changing whether the process sleeps (sleep.h), and what only the
+ * thread that has it may use.
  */
 #ifndef BFC_INTERPOSE_SLEEP_TURN_H
 #define BFC_INTERPOSE_SLEEP_TURN_H
 
 #include "interpose/features/sleep/sleeping_arena.h"
 
-/* What is asleep, or about to be or to wake. */
+/* The memory that is asleep, or is being put to sleep or woken. */
 struct bfc_sleeping {
-    struct bfc_sleeping_arena *arenas; /* NULL: nothing is */
-    int file;                          /* the store; -1: there is none */
+    struct bfc_sleeping_arena *arenas; /* NULL: no memory */
+    int file;                          /* of the store; -1: there is no store */
 };
 extern struct bfc_sleeping bfc_sleeping;
 
@@ -22,10 +23,10 @@ void bfc_turn_give(void);
 /* Whether a thread waits for the turn. */
 bool bfc_turn_is_wanted(void);
 
-/* Sets the state that others see. */
+/* Sets the process's state, also in the segment, where other processes read it. */
 void bfc_sleep_enter_state(enum bfc_sleep_state state);
 
-/* Thaws all pages, forgets their contents, opens the gate, and is awake. */
+/* Makes the process awake: thaws all pages, drops the store, and opens the gate. */
 void bfc_sleeping_end(void);
 
 /* Forgets the arenas whose contexts have ended. */

@@ -1,4 +1,4 @@
-/* Waking: the steps of sleep.h. */
+/* Wakes the process, as sleep.h describes. */
 #include <string.h>
 
 #include "base/atomic.h"
@@ -15,7 +15,7 @@
 
 /* ---- memory ---- */
 
-/* The arena that is being woken, for the last resorts. */
+/* The arena that is being woken, which the last resorts ask for more memory for. */
 static struct bfc_sleeping_arena *waking;
 
 static bool create_again(struct bfc_call *call) {
@@ -28,7 +28,8 @@ static bool create_again(struct bfc_call *call) {
     return true;
 }
 
-/* The resorts are those of an allocation of all that sleeps. */
+/* Finds memory for an arena by the last resorts (last_resort.h), as for an allocation of the bytes
+ * of all its pages. */
 static CUresult find_memory(struct bfc_sleeping_arena *one) {
     CUdeviceptr unused;
     struct bfc_call call = bfc_call_of(bfc_driver(), one->arena, one->bytes, BFC_REUSE_READY,
@@ -58,7 +59,7 @@ static CUresult create_pages(struct bfc_sleeping_arena *one) {
     return error;
 }
 
-/* ---- the whole ---- */
+/* ---- all arenas ---- */
 
 static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     int error = 0;
@@ -75,7 +76,8 @@ static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     return result;
 }
 
-/* An arena that has woken leaves the list, so the store has the contents of those that have not. */
+/* Wakes one arena after the other. Each leaves the list once it is awake; the others stay asleep
+ * after an error, with their contents in the store. */
 static CUresult restore_all(uint64_t began) {
     CUresult result = CUDA_SUCCESS;
     bfc_sleeping_drop_ended();
