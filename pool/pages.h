@@ -76,8 +76,9 @@ struct bfc_page_calls {
      * upstream's `reserve` provides. NULL: it always may. */
     bool (*may_grow)(void *context);
     /* An allocation needs to make, move or remake pages that are frozen (bfc_pool_freeze_pages):
-     * thaws them, if that is possible. Called without any lock. NULL: they are never frozen. */
-    bool (*wake)(void *context);
+     * thaws them, and returns 0; or returns the code with which the allocation fails, for which it
+     * is not called again. Called without any lock. NULL: they are never frozen. */
+    int (*wake)(void *context);
 };
 
 struct bfc_page_info {

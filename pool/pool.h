@@ -49,6 +49,7 @@ enum bfc_status {
     BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
     BFC_INVALID_SIZE,    /* the size is zero */
     BFC_NO_HOST_MEMORY,  /* the host has no memory for the pool's own records */
+    BFC_ASLEEP,          /* the pages are frozen, and could not be thawed (pool/pages.h) */
 };
 
 enum bfc_reserve_result {
@@ -212,8 +213,8 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 /*
  * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
  * success start, size, requested, id and fence of `block` (never NULL) are set; else only its
- * `error`. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
- * BFC_NO_HOST_MEMORY.
+ * `error`. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED,
+ * BFC_NO_HOST_MEMORY or BFC_ASLEEP.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
@@ -256,7 +257,8 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
  * upstream's reserve serves the call.
  *
  * On success `*start` (never NULL) is the region's address. Returns BFC_OK, BFC_INVALID_SIZE,
- * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
+ * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED, BFC_NO_HOST_MEMORY or
+ * BFC_ASLEEP.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 

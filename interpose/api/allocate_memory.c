@@ -140,11 +140,12 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     return true;
 }
 
-/* Counts a call that a last resort has served; otherwise notes that there is no memory. */
+/* Counts a call that a last resort has served; otherwise notes that there is no memory, as a wake
+ * that fails does itself. */
 static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
     if (call->status == BFC_OK && result == CUDA_SUCCESS)
         note_allocation(call->arena, *call->pointer, call->bytes, start);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && call->status != BFC_ASLEEP)
         bfc_last_resort_failed(call);
     return result;
 }

@@ -11,6 +11,7 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
 #define FIND(name, ...) *(void **)&calls->name = bfc_object_function(library, #name, NULL);
     BFC_HOOKED_CALLS(FIND)
     BFC_SUBMISSION_CALLS(FIND)
+    BFC_AWAKE_CALLS(FIND)
     BFC_USED_CALLS(FIND)
 #undef FIND
     calls->can_pool = calls->cuMemAlloc_v2 && calls->cuMemFree_v2 && calls->cuCtxGetCurrent &&

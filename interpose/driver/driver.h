@@ -66,6 +66,7 @@ struct bfc_driver {
 #undef FIELD
 #define FIELD(name, words, ...) CUresult(*name) BFC_WORDS_##words;
     BFC_SUBMISSION_CALLS(FIELD)
+    BFC_AWAKE_CALLS(FIELD)
 #undef FIELD
 #define FIELD(name, parameters) CUresult(*name) parameters;
     BFC_USED_CALLS(FIELD)

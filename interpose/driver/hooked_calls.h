@@ -125,7 +125,8 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_share_enable_peer(driver, owner, flags), (void)0, BFC_HERE)                              \
     X(cuMemAllocPitch_v2,                                                                          \
       (CUdeviceptr * pointer, size_t * pitch, size_t width, size_t height, unsigned element),      \
-      bfc_allocate_pitched(driver, pointer, pitch, width, height, element), (void)0, BFC_HERE)
+      bfc_allocate_pitched(driver, pointer, pitch, width, height, element), (void)0,               \
+      BFC_HERE_ASLEEP)
 
 /* Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
  * thread's own. cuStreamBeginRecaptureToGraph is new in CUDA 13.3. cuStreamBeginCaptureToCig is new

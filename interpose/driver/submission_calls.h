@@ -81,6 +81,43 @@
     BFC_TWINS(X, _ptsz, cuStreamWriteValue64_v2, 4, a)                                             \
     BFC_TWINS(X, _ptsz, cuWaitExternalSemaphoresAsync, 4, d)
 
+/*
+ * The calls that submit nothing but give the driver addresses of device memory, and that have a
+ * hook for no other reason: memory that is asleep (interpose/features/sleep) must be awake for
+ * them. The rule: a call is made with memory awake if it takes an address of device memory, alone,
+ * in a record, or in a graph that it makes executable or puts into one. The driver may look then at
+ * what is mapped there: to find the context that the memory belongs to, to refuse what is not
+ * memory, or to note the memory itself. Where it cannot,
+ * tests/integration/lookups/stay_asleep says why; the test there compares both with cuda.h. NAME;
+ * how many arguments; what has the address.
+ */
+#define BFC_AWAKE_CALLS(X)                                                                         \
+    X(cuGraphAddBatchMemOpNode, 5, NODE)                                                           \
+    X(cuGraphAddChildGraphNode, 5, GRAPH)                                                          \
+    X(cuGraphAddMemcpyNode, 6, NODE)                                                               \
+    X(cuGraphAddMemsetNode, 6, NODE)                                                               \
+    X(cuGraphBatchMemOpNodeSetParams, 2, NODE)                                                     \
+    X(cuGraphExecBatchMemOpNodeSetParams, 3, NODE)                                                 \
+    X(cuGraphExecChildGraphNodeSetParams, 3, GRAPH)                                                \
+    X(cuGraphExecMemcpyNodeSetParams, 4, NODE)                                                     \
+    X(cuGraphExecMemsetNodeSetParams, 4, NODE)                                                     \
+    X(cuGraphExecNodeSetParams, 3, NODE)                                                           \
+    X(cuGraphExecUpdate, 4, GRAPH)                                                                 \
+    X(cuGraphExecUpdate_v2, 3, GRAPH)                                                              \
+    X(cuGraphKernelNodeSetAttribute, 3, WINDOW)                                                    \
+    X(cuGraphMemcpyNodeSetParams, 2, NODE)                                                         \
+    X(cuGraphMemsetNodeSetParams, 2, NODE)                                                         \
+    X(cuGraphNodeSetParams, 2, NODE)                                                               \
+    X(cuGraphNodeSetParams_v2, 2, NODE)                                                            \
+    X(cuMemGetLocationInfo, 5, QUESTION)                                                           \
+    X(cuStreamSetAttribute, 3, WINDOW)                                                             \
+    X(cuStreamSetAttribute_ptsz, 3, WINDOW)                                                        \
+    X(cuTexRefSetAddress, 4, TEXTURE)                                                              \
+    X(cuTexRefSetAddress2D, 4, TEXTURE)                                                            \
+    X(cuTexRefSetAddress2D_v2, 4, TEXTURE)                                                         \
+    X(cuTexRefSetAddress2D_v3, 4, TEXTURE)                                                         \
+    X(cuTexRefSetAddress_v2, 4, TEXTURE)
+
 /* The parameters of a call that has N arguments, and its arguments, all as words of the
  * processor. */
 #define BFC_WORDS_1 (uintptr_t a)
@@ -106,6 +143,8 @@
 
 /* The macros of cuda.h turn these names into those of other variants. */
 #undef cuFabricCpyBatchAsync
+#undef cuGraphExecUpdate
+#undef cuGraphNodeSetParams
 #undef cuLaunchHostFunc
 #undef cuLaunchHostFunc_v2
 #undef cuMemBatchDecompressAsync
@@ -152,10 +191,13 @@
 #undef cuStreamAddCallback
 #undef cuStreamAttachMemAsync
 #undef cuStreamBatchMemOp
+#undef cuStreamSetAttribute
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuStreamWriteValue32
 #undef cuStreamWriteValue64
+#undef cuTexRefSetAddress
+#undef cuTexRefSetAddress2D
 #undef cuWaitExternalSemaphoresAsync
 
 #endif

@@ -104,6 +104,9 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
 
 /* Begins a submission if the call's place is a stream. */
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
+    *counted = 0;
+    if (place.may_sleep)
+        return CUDA_SUCCESS;
     if (place.kind != BFC_PLACE_STREAM)
         return bfc_stay_awake(counted);
     CUstream stream = place.overlaps ? (CUstream)BFC_STREAMS_UNKNOWN : place.stream;
@@ -184,7 +187,7 @@ BFC_ASKED_CALLS(ASKED)
 BFC_CAPTURE_CALLS(CAPTURE)
 
 /* Makes a call again while it returns out of memory and the pools can give memory back at `place`;
- * `then` follows its success. */
+ * `then` follows its success. A wake that fails has tried that itself. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -192,12 +195,14 @@ BFC_CAPTURE_CALLS(CAPTURE)
         for (;;) {                                                                                 \
             uint64_t counted;                                                                      \
             CUresult result = begin_in_place(place, &counted);                                     \
-            if (LIKELY(result == CUDA_SUCCESS))                                                    \
+            bool awake = result == CUDA_SUCCESS;                                                   \
+            if (LIKELY(awake))                                                                     \
                 result = call;                                                                     \
             bfc_submission_end(counted);                                                           \
             if (LIKELY(result == CUDA_SUCCESS))                                                    \
                 then;                                                                              \
-            else if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))  \
+            else if (awake && result == CUDA_ERROR_OUT_OF_MEMORY &&                                \
+                     bfc_give_back_for_call(driver, place))                                        \
                 continue;                                                                          \
             else                                                                                   \
                 bfc_reuse_note_failure(result);                                                    \
@@ -274,6 +279,18 @@ BFC_FAILURE_CALLS(NOTED)
 BFC_STREAM_CALLS(SUBMITTED)
 BFC_SUBMISSION_CALLS(SUBMITTED_WORDS)
 
+#define AWAKE(name, words, what)                                                                   \
+    HOOK(name, BFC_WORDS_##words) {                                                                \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        uint64_t counted;                                                                          \
+        CUresult result = bfc_stay_awake(&counted);                                                \
+        if (LIKELY(result == CUDA_SUCCESS))                                                        \
+            result = driver->name BFC_PASSED_##words;                                              \
+        bfc_submission_end(counted);                                                               \
+        return result;                                                                             \
+    }
+BFC_AWAKE_CALLS(AWAKE)
+
 #define WAITED(name, parameters, arguments, context)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -301,13 +318,13 @@ BFC_STREAM_WAIT_CALLS(STREAM_WAITED)
 
 enum {
 #define ROW(name, ...) row_of_##name,
-    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW)
+    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW) BFC_AWAKE_CALLS(ROW)
 #undef ROW
 };
 
 static const struct bfc_hook hooks[] = {
 #define ROW(name, ...) {#name, row_of_##name, offsetof(struct bfc_driver, name)},
-    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW)
+    BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW) BFC_AWAKE_CALLS(ROW)
 #undef ROW
 };
 
@@ -320,6 +337,7 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
         return __extension__(void *) hook_##name;
         BFC_HOOKED_CALLS(ROW)
         BFC_SUBMISSION_CALLS(ROW)
+        BFC_AWAKE_CALLS(ROW)
 #undef ROW
     }
     return NULL;
@@ -327,7 +345,7 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
 
 /* Returns how many rows of `hooks` this process uses. */
 static size_t count_hooks(void) {
-    enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) };
+    enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) BFC_AWAKE_CALLS(ONE) };
     return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
 }
 

@@ -33,11 +33,14 @@ struct bfc_place {
     bool per_thread; /* for BFC_PLACE_STREAM: whether the default stream is the thread's own */
     /* whether the call's work may begin before the preceding work in the stream has ended */
     bool overlaps;
+    /* whether the call needs no memory awake, and may itself wait for memory */
+    bool may_sleep;
 };
 /* The values of struct bfc_place for a call: BFC_HERE stands for the current context's device, or
- * any device if no context is current; BFC_ON for the device with this ordinal; BFC_IN for the
- * device of a stream; BFC_ANYWHERE for any device. */
+ * any device if no context is current; BFC_HERE_ASLEEP for the same with memory asleep; BFC_ON for
+ * the device with this ordinal; BFC_IN for the device of a stream; BFC_ANYWHERE for any device. */
 #define BFC_HERE ((struct bfc_place){.kind = BFC_PLACE_CURRENT})
+#define BFC_HERE_ASLEEP ((struct bfc_place){.kind = BFC_PLACE_CURRENT, .may_sleep = true})
 #define BFC_ON(ordinal) ((struct bfc_place){.kind = BFC_PLACE_DEVICE, .device = (ordinal)})
 #define BFC_IN(handle, thread)                                                                     \
     ((struct bfc_place){.kind = BFC_PLACE_STREAM, .stream = (handle), .per_thread = (thread)})

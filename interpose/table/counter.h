@@ -33,8 +33,8 @@ struct bfc_program_wait {
 };
 
 struct bfc_counter {
-    /* The thread's first submission; returns its count. */
-    uint64_t (*begin_thread)(void);
+    /* The thread's first submission. */
+    void (*begin_thread)(void);
     /* A submission to this stream is about to be made. It is not the only stream, or there are many
      * and the thread's last submission was to another one; or, with BFC_STREAMS_MANY, any other use
      * of memory while the word is BFC_STREAM_CHANGING. Returns the error with which the call must
@@ -88,7 +88,8 @@ extern const struct bfc_counter *bfc_counter HIDDEN;
 /* ---- the fast path ---- */
 
 /* How many submissions a thread has made, times BFC_SUBMISSION, and in how many it is now: a tool
- * may make one within another. Only the thread itself writes `count`. */
+ * may make one within another, and a signal handler at any moment, also while the thread writes
+ * `count`, which it alone does (bfc_add_own). */
 enum { BFC_SUBMISSION = 1 << 16 };
 struct bfc_submitter {
     uint64_t count; /* atomic; 0: the thread has made none yet */
@@ -117,11 +118,9 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
 /* Counts the thread as inside a submission. What bfc_submission_end adds to the count is `ending`.
  */
 static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
-    uint64_t before = bfc_load_relaxed(&bfc_submitter.count);
-    if (UNLIKELY(!before))
-        before = bfc_counter->begin_thread();
-    bfc_store_relaxed(&bfc_submitter.count, before + 1);
-    bfc_barrier_compiler();
+    if (UNLIKELY(!bfc_load_relaxed(&bfc_submitter.count)))
+        bfc_counter->begin_thread();
+    bfc_add_own(&bfc_submitter.count, 1);
     *end = ending;
 }
 
@@ -160,7 +159,7 @@ static inline CUresult bfc_stay_awake(uint64_t *end) {
 
 static ALWAYS_INLINE void bfc_submission_end(uint64_t end) {
     if (UNLIKELY(end))
-        bfc_store_release(&bfc_submitter.count, bfc_load_relaxed(&bfc_submitter.count) + end);
+        bfc_add_own(&bfc_submitter.count, end);
 }
 
 #endif

@@ -15,17 +15,18 @@ void pages_lock_growth(struct bfc_pool *pool) {
     pool->ask = (struct bfc_ask){.error = 0};
 }
 
-bool pages_lock_awake(struct bfc_pool *pool) {
-    bool awake = true;
+enum bfc_status pages_lock_awake(struct bfc_pool *pool) {
+    int error = 0;
     pages_lock_growth(pool);
-    while (awake && pool->paging && pool->paging->frozen) {
+    while (!error && pool->paging && pool->paging->frozen) {
         pthread_mutex_unlock(&pool->growth_lock);
         pool_leave(pool);
-        awake = pool->paging->calls.wake(pool->upstream.context);
+        error = pool->paging->calls.wake(pool->upstream.context);
         pool_enter(pool);
         pages_lock_growth(pool);
     }
-    return awake;
+    pool->ask.error = error;
+    return error ? BFC_ASLEEP : BFC_OK;
 }
 
 void growth_begin(struct bfc_pool *pool, const struct request *request) {
@@ -162,7 +163,7 @@ static bool is_worth_saving(enum bfc_status status) {
 
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     bool saving = false, taken;
-    *status = pages_lock_awake(pool) ? BFC_OK : BFC_OUT_OF_MEMORY;
+    *status = pages_lock_awake(pool);
     pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
     if (*status == BFC_OK) {
         perform_recover(pool);

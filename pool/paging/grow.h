@@ -11,9 +11,9 @@
 /* Takes growth_lock; drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);
 
-/* The same, but wakes frozen pages first (pool/pages.h). False: that failed, and they are
+/* The same, but wakes frozen pages first (pool/pages.h). BFC_ASLEEP: that failed, and they are
  * frozen. */
-bool pages_lock_awake(struct bfc_pool *pool);
+enum bfc_status pages_lock_awake(struct bfc_pool *pool);
 
 /* growth_begin and growth_end take and release growth_lock around what makes the pool grow for a
  * request. Between the two calls the upstream gets the request's struct bfc_ask, whose error
@@ -26,7 +26,7 @@ bool pages_may_grow(struct bfc_pool *pool);
 
 /* Makes the pool grow for the request. False: *status says why not: BFC_OUT_OF_MEMORY if the limit
  * or the device does not allow so much, BFC_UPSTREAM_FAILED if a call failed for another reason,
- * also with as few new pages as possible, or BFC_NO_HOST_MEMORY. */
+ * also with as few new pages as possible, BFC_NO_HOST_MEMORY or BFC_ASLEEP. */
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 
 /* Reserves at least `bytes` of addresses, without pages, as a new region that is `planned`. With

@@ -117,9 +117,10 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
     pool_enter(pool);
-    enum bfc_status status = pages_lock_awake(pool) ? BFC_UPSTREAM_FAILED : BFC_OUT_OF_MEMORY;
-    if (pool->paging && status == BFC_UPSTREAM_FAILED && pages_may_grow(pool))
-        status = add_paged(pool, bytes, start);
+    enum bfc_status status = pages_lock_awake(pool);
+    if (status == BFC_OK)
+        status = pool->paging && pages_may_grow(pool) ? add_paged(pool, bytes, start)
+                                                      : BFC_UPSTREAM_FAILED;
     if (status == BFC_UPSTREAM_FAILED)
         status = add_plain(pool, bytes, start);
     if (status == BFC_OK) {

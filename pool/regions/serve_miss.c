@@ -84,7 +84,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);
-    if (!taken && apart_end(pool))
+    if (!taken && status != BFC_ASLEEP && apart_end(pool))
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||

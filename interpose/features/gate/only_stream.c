@@ -208,10 +208,10 @@ CUresult bfc_only_stream_meet(CUstream stream) {
         bfc_submissions_note_stream(stream);
     while (!bfc_process_is_forked() && result == CUDA_SUCCESS && !meet_if_open(stream)) {
         CUresult (*wake)(void) = bfc_load_seq_cst(&waker);
-        bfc_store_release(&bfc_submitter.count, bfc_submitter.count - 1);
+        bfc_add_own(&bfc_submitter.count, UINT64_MAX);
         if (wake)
             result = wake();
-        bfc_exchange_seq_cst(&bfc_submitter.count, bfc_submitter.count + 1);
+        bfc_fetch_add_seq_cst(&bfc_submitter.count, 1);
     }
     return result;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -38,21 +39,31 @@ static void end_thread(void *unused) {
     bfc_submitter = (struct bfc_submitter){0};
 }
 
-/* If the host has no memory to note the thread's end, its submissions cannot be counted. */
-uint64_t bfc_submitter_begin(void) {
-    if (bfc_process_is_forked())
-        return BFC_SUBMISSION;
+static void add_submitter(void) {
+    if (bfc_submitter.count)
+        return;
     bfc_at_thread_exit(&bfc_submitter.leaves_at_exit, end_thread);
-    if (!bfc_submitter.leaves_at_exit) {
-        bfc_counter->hide("no memory to note a thread's end");
-        return BFC_SUBMISSION;
-    }
-    pthread_mutex_lock(&lock);
     bfc_submitter.count = BFC_SUBMISSION;
+    if (!bfc_submitter.leaves_at_exit)
+        return;
+    pthread_mutex_lock(&lock);
     bfc_submitter.next = submitters;
     submitters = &bfc_submitter;
     pthread_mutex_unlock(&lock);
-    return BFC_SUBMISSION;
+}
+
+/* Meanwhile no signal handler runs that might submit too. If the host has no memory to note the
+ * thread's end, its submissions cannot be counted. */
+void bfc_submitter_begin(void) {
+    sigset_t all, before;
+    if (bfc_process_is_forked())
+        return;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    add_submitter();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!bfc_submitter.leaves_at_exit)
+        bfc_counter->hide("no memory to note a thread's end");
 }
 
 /* The kernel must be asked once whether the process may ask for such barriers. */

@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Adds the calling thread to those whose submissions are counted; returns its count. A forked child
- * counts nothing. */
-uint64_t bfc_submitter_begin(void);
+/* Adds the calling thread to those whose submissions are counted. A forked child counts nothing. */
+void bfc_submitter_begin(void);
 
 /*
  * Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.

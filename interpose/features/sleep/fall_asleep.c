@@ -20,19 +20,20 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-/* The longest that threads inside submissions, and work of the device, are waited for. A program
- * whose memory another job is due waits longer, since it would not stop by itself. */
+/* The longest that a fall waits for threads inside submissions and for work of the device, in all.
+ * A program whose memory another job is due waits longer, since it would not stop by itself. */
 #define LIMIT_NS BFC_NS_PER_SECOND
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
-static bool is_forced; /* by the turn's holder */
+static bool is_forced;       /* by the turn's holder */
+static uint64_t waits_until; /* when the fall's waits must end */
 
 /* Why the fall must end. */
 static const char *find_interruption(void) {
     if (bfc_background_is_over())
         return "the process exits";
-    if (!is_forced && bfc_turn_is_wanted())
+    if (bfc_turn_is_wanted(is_forced))
         return "the program used its memory meanwhile";
     for (const struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next)
         if (bfc_sleeping_arena_ends(one))
@@ -87,18 +88,14 @@ static const char *find_obstacle(void) {
 
 /* ---- the steps ---- */
 
-static uint64_t limit_ns(void) {
-    return bfc_kernel_now_ns() + (is_forced ? FORCED_LIMIT_NS : LIMIT_NS);
-}
-
 /* A thread that waits for the turn is not inside. */
 static const char *await_threads(void) {
-    uint64_t until = limit_ns(), sum;
+    uint64_t sum;
     while (!bfc_counter->count(&sum)) {
         const char *why = find_interruption();
         if (why || work_may_be_unseen())
             return why ? why : "work may be submitted unseen";
-        if (bfc_kernel_now_ns() > until)
+        if (bfc_kernel_now_ns() > waits_until)
             return "a thread is inside a call for long";
         bfc_nap((long)LOOK_NS / 20);
     }
@@ -106,13 +103,12 @@ static const char *await_threads(void) {
 }
 
 static const char *await_fence(struct bfc_arena *arena, bfc_fence fence) {
-    uint64_t until = limit_ns();
     const char *why = NULL;
     while (!why && bfc_reuse_wait(arena, fence, LOOK_NS) < fence) {
         why = find_interruption();
         if (!why && bfc_load_seq_cst(&arena->closers))
             why = "a context ends";
-        if (!why && bfc_kernel_now_ns() > until)
+        if (!why && bfc_kernel_now_ns() > waits_until)
             why = "work of the device did not end in time";
     }
     return why;
@@ -248,6 +244,7 @@ static bool fall_with_turn(void) {
         stay_awake(why);
         return false;
     }
+    waits_until = began + (is_forced ? FORCED_LIMIT_NS : LIMIT_NS);
     bfc_sleep_enter_state(BFC_SLEEP_FALLING);
     why = bfc_counter->close(bfc_wake_up)
               ? prepare_fall(text, sizeof text)

@@ -31,7 +31,10 @@
  * takes the contents along, and a forked child has no part in any of this.
  *
  * Lock order: the turn; the gate's lock; the pages' turn of a pool; a pool's lock. A thread that
- * waits for the turn holds none of these, and is not inside a submission.
+ * waits for the turn holds none of these. The last two are not held during a driver call, since a
+ * tool's callback in it may call us again: calls that need memory awake get an error then, and so
+ * do those of a signal handler in the thread that has the turn. A thread that waits for the turn
+ * inside a submission (a callback's call within the program's) ends any fall, even a forced one.
  */
 #ifndef BFC_INTERPOSE_SLEEP_H
 #define BFC_INTERPOSE_SLEEP_H
@@ -58,7 +61,8 @@ bool bfc_fall_asleep(bool forced);
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets what is asleep of contexts that have ended; without the turn another thread does that. */
+/* Forgets what is asleep of contexts that have ended; a thread that has the turn does that when it
+ * gives it. */
 void bfc_sleep_forget_ended(void);
 
 /* ---- the sleeper's thread ---- */

@@ -2,13 +2,15 @@
 #include <stdlib.h>
 
 #include "interpose/arena/arena.h"
+#include "interpose/config/process.h"
 #include "interpose/features/sleep/sleep.h"
 #include "interpose/table/feature.h"
 #include "pool/pages.h"
 
-static bool wake_for_pool(void *arena) {
+/* In a forked child nothing wakes: the pages stay frozen. */
+static int wake_for_pool(void *arena) {
     (void)arena;
-    return bfc_wake_up() == CUDA_SUCCESS;
+    return bfc_process_is_forked() ? CUDA_ERROR_NOT_INITIALIZED : (int)bfc_wake_up();
 }
 
 /* Gives the pool the calls for pages that the feature `pages`, which is asked first, has chosen,

@@ -44,6 +44,29 @@ static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sl
     return sleeping->arena->features[bfc_sleep_slot];
 }
 
+/* ---- memory of pages ---- */
+
+/* Gives the page's memory back; returns how much. A page that cannot be unmapped keeps it, and the
+ * next attempt finds it mapped. */
+static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
+    const struct bfc_page_calls *calls = calls_of(sleeping);
+    for (int tries = 0; tries < 8 && page->mapped; tries++)
+        page->mapped = !calls->unmap(sleeping->arena, page->start, page->bytes);
+    if (!page->page || page->mapped)
+        return 0;
+    calls->release(sleeping->arena, page->page, page->bytes);
+    page->page = 0;
+    return page->bytes;
+}
+
+static void uncreate(struct bfc_sleeping_arena *sleeping) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < sleeping->count; i++)
+        bytes += uncreate_page(sleeping, &sleeping->pages[i]);
+    if (bytes)
+        calls_of(sleeping)->released(sleeping->arena, bytes);
+}
+
 /* ---- the list ---- */
 
 static bool count_page(void *context, const struct bfc_page_info *page) {
@@ -120,6 +143,8 @@ static void close_copier(struct bfc_sleeping_arena *sleeping) {
 }
 
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping) {
+    if (sleeping->asleep)
+        uncreate(sleeping);
     close_copier(sleeping);
     bfc_pool_thaw_pages(sleeping->arena->pool);
     bfc_scratch_end(sleeping->pages, (sleeping->room + 1) * sizeof *sleeping->pages);
@@ -159,31 +184,52 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
 
 /* ---- falling asleep ---- */
 
+/* Tells the pool whose pages these are: `asleep`, this room's, or the pool's. False: the context
+ * has ended, and the pool gave back what was its own (bfc_pages_end); from now on nothing
+ * changes. */
+static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
+                       uint32_t count, bool asleep) {
+    struct bfc_arena *arena = sleeping->arena;
+    bfc_pool_hold_pages(arena->pool);
+    bool lives = !bfc_load_acquire(&arena->ended);
+    for (uint32_t i = 0; i < count && lives; i++)
+        bfc_pool_set_page(arena->pool, pages[i].start, asleep ? 0 : pages[i].page, asleep);
+    bfc_pool_let_pages(arena->pool);
+    return lives;
+}
+
+/* False: the page stays where it is. */
+static bool release_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
+    const struct bfc_page_calls *calls = calls_of(sleeping);
+    if (!hand_pages(sleeping, page, 1, true))
+        return false;
+    page->mapped = !calls->unmap(sleeping->arena, page->start, page->bytes);
+    if (page->mapped && hand_pages(sleeping, page, 1, false))
+        return false;
+    uncreate_page(sleeping, page);
+    return true;
+}
+
 static void note_asleep(struct bfc_sleeping_arena *sleeping, uint64_t bytes) {
     bfc_store_relaxed(&sleeping->arena->stats.section->pages.asleep, bytes);
 }
 
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void)) {
     struct bfc_arena *arena = sleeping->arena;
-    const struct bfc_page_calls *calls = calls_of(sleeping);
     uint32_t gone = 0;
     uint64_t bytes = 0;
-    bfc_pool_hold_pages(arena->pool);
     for (uint32_t i = 0; i < sleeping->count; i++) {
         struct bfc_sleeping_page page = sleeping->pages[i];
-        if (!goes_on() || !calls->unmap(arena, page.start, page.bytes)) {
+        if (!goes_on() || !release_page(sleeping, &page)) {
             sleeping->kept += page.bytes;
             continue;
         }
-        calls->release(arena, page.page, page.bytes);
-        bfc_pool_set_page(arena->pool, page.start, 0, true);
-        page.page = 0;
         sleeping->pages[gone++] = page;
         bytes += page.bytes;
     }
-    bfc_pool_let_pages(arena->pool);
     if (bytes)
-        calls->released(arena, bytes);
+        calls_of(sleeping)->released(arena, bytes);
+    sleeping->asleep = true;
     sleeping->count = gone;
     sleeping->bytes = bytes;
     note_asleep(sleeping, bytes);
@@ -191,24 +237,6 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
 }
 
 /* ---- waking ---- */
-
-/* A page that cannot be unmapped keeps its memory; the next attempt finds it mapped. */
-void bfc_sleeping_arena_uncreate(struct bfc_sleeping_arena *sleeping) {
-    const struct bfc_page_calls *calls = calls_of(sleeping);
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < sleeping->count; i++) {
-        struct bfc_sleeping_page *page = &sleeping->pages[i];
-        for (int tries = 0; tries < 8 && page->mapped; tries++)
-            page->mapped = !calls->unmap(sleeping->arena, page->start, page->bytes);
-        if (!page->page || page->mapped)
-            continue;
-        calls->release(sleeping->arena, page->page, page->bytes);
-        bytes += page->bytes;
-        page->page = 0;
-    }
-    if (bytes)
-        calls->released(sleeping->arena, bytes);
-}
 
 bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first,
                                CUresult *error) {
@@ -219,7 +247,7 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
                                                      &ask) == BFC_RESERVED)
             continue;
         page->page = 0;
-        bfc_sleeping_arena_uncreate(sleeping);
+        uncreate(sleeping);
         *error = ask.error ? (CUresult)ask.error : CUDA_ERROR_OUT_OF_MEMORY;
         return false;
     }
@@ -233,25 +261,21 @@ static bool map_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_pa
     return page->mapped && calls->allow(sleeping->arena, page->start, page->bytes);
 }
 
-static bool goes_on_always(void) {
-    return true;
-}
-
-CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file, int *error) {
-    struct bfc_arena *arena = sleeping->arena;
+CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
+                                    bool (*goes_on)(void), int *error) {
     CUresult result = CUDA_SUCCESS;
-    bfc_pool_hold_pages(arena->pool);
     for (uint32_t i = 0; i < sleeping->count && result == CUDA_SUCCESS; i++)
         if (!map_page(sleeping, &sleeping->pages[i]))
             result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
-        result = copy_runs(sleeping, bfc_copy_pages_in, file, goes_on_always, error);
-    for (uint32_t i = 0; i < sleeping->count && result == CUDA_SUCCESS; i++)
-        bfc_pool_set_page(arena->pool, sleeping->pages[i].start, sleeping->pages[i].page, false);
-    if (result == CUDA_SUCCESS)
-        note_asleep(sleeping, 0);
-    else
-        bfc_sleeping_arena_uncreate(sleeping);
-    bfc_pool_let_pages(arena->pool);
-    return result;
+        result = copy_runs(sleeping, bfc_copy_pages_in, file, goes_on, error);
+    if (result == CUDA_SUCCESS && !hand_pages(sleeping, sleeping->pages, sleeping->count, false))
+        result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (result != CUDA_SUCCESS) {
+        uncreate(sleeping);
+        return result;
+    }
+    sleeping->count = 0;
+    note_asleep(sleeping, 0);
+    return CUDA_SUCCESS;
 }

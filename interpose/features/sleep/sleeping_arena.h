@@ -22,6 +22,7 @@ struct bfc_sleeping_arena {
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
     uint64_t bytes; /* of all pages in the list */
+    bool asleep;    /* the pages' memory went back to the device */
     uint64_t kept;  /* bytes of pages that have to stay, and so are not in the list */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
@@ -33,7 +34,8 @@ struct bfc_sleeping_arena {
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 
-/* Thaws the pages, and frees the record. */
+/* Gives back what a wake that failed left of pages that are asleep, thaws the pages, and frees the
+ * record. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
 /* Copies the contents to the store or back. Results as those of copy_pages.h. */
@@ -47,12 +49,11 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
 /* Makes new pages for all that are asleep, or none; on an error `*error` is the driver's. */
 bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first, CUresult *error);
 
-/* Gives pages that were made, but are mapped nowhere, back. */
-void bfc_sleeping_arena_uncreate(struct bfc_sleeping_arena *sleeping);
-
-/* Maps the pages that were made at their addresses, with access and contents. On an error, which is
- * returned, the pages have gone back, and all are asleep as before. */
-CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file, int *error);
+/* Maps the pages that were made at their addresses, with access and contents, as long as `goes_on`
+ * says so. On an error, which is returned, the pages have gone back, and all are asleep as
+ * before. */
+CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
+                                    bool (*goes_on)(void), int *error);
 
 /* Whether calls into the arena's context must end, since it is about to end or has ended. */
 bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping);

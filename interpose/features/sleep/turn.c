@@ -1,24 +1,29 @@
 #include "interpose/features/sleep/turn.h"
 
-#include <pthread.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
-#include "base/compiler.h"
+#include "base/thread_identity.h"
+#include "interpose/config/process.h"
 #include "interpose/features/sleep/store.h"
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
-/* The turn: whether a thread has it. Old versions of glibc have no pthread_mutex_trylock under the
- * name that newer ones link. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
-static pthread_cond_t given = PTHREAD_COND_INITIALIZER;
-static bool taken;
-static unsigned wanting;           /* atomic: threads that wait for the turn */
+/* The turn is one word, so that a signal handler which interrupts the thread that takes or gives it
+ * sees it taken or free. */
+static uintptr_t holder; /* atomic: the thread that has the turn; 0: none */
+static uint32_t given;   /* atomic, futex: how often the turn was given */
+/* Atomic: threads that wait for the turn, and those of them that are inside a call for which memory
+ * stays awake: a tool's callback in such a call makes another one. */
+static unsigned wanting, wanting_inside;
+static bool some_ended;            /* atomic: an arena has ended while a thread had the turn */
 static enum bfc_sleep_state state; /* atomic; changed by the turn's holder */
-static __thread bool has_turn INITIAL_EXEC;
 
 struct bfc_segment_sleep *bfc_sleep_told(void) {
     return &bfc_segment_counters()->sleep;
@@ -34,37 +39,47 @@ void bfc_sleep_enter_state(enum bfc_sleep_state next) {
     bfc_store_release(&bfc_sleep_told()->state, (uint64_t)next);
 }
 
+static bool try_turn(void) {
+    uintptr_t nobody = 0;
+    return bfc_compare_exchange_seq_cst(&holder, &nobody, bfc_thread_identity());
+}
+
+/* In a forked child the thread that has the turn may not exist. */
+static bool await_turn(void) {
+    for (;;) {
+        uint32_t seen = bfc_load_seq_cst(&given);
+        if (try_turn())
+            return true;
+        if (bfc_process_is_forked())
+            return false;
+        syscall(SYS_futex, &given, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    }
+}
+
 bool bfc_turn_take(void) {
-    if (has_turn)
+    bool inside = bfc_load_relaxed(&bfc_submitter.count) % BFC_SUBMISSION != 0;
+    if (bfc_load_relaxed(&holder) == bfc_thread_identity())
         return false;
     bfc_fetch_add_seq_cst(&wanting, 1);
-    pthread_mutex_lock(&lock);
-    while (taken)
-        pthread_cond_wait(&given, &lock);
-    taken = has_turn = true;
-    pthread_mutex_unlock(&lock);
+    bfc_fetch_add_seq_cst(&wanting_inside, inside);
+    bool has = await_turn();
+    bfc_fetch_sub_seq_cst(&wanting_inside, inside);
     bfc_fetch_sub_seq_cst(&wanting, 1);
-    return true;
+    return has;
 }
 
-bool bfc_turn_try(void) {
-    pthread_mutex_lock(&lock);
-    bool free = !taken;
-    if (free)
-        taken = has_turn = true;
-    pthread_mutex_unlock(&lock);
-    return free;
-}
-
+/* Of a thread that notes an ended arena and one that gives the turn, at least one sees the
+ * other. */
 void bfc_turn_give(void) {
-    pthread_mutex_lock(&lock);
-    taken = has_turn = false;
-    pthread_cond_signal(&given);
-    pthread_mutex_unlock(&lock);
+    bfc_store_seq_cst(&holder, 0);
+    bfc_fetch_add_seq_cst(&given, 1);
+    syscall(SYS_futex, &given, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (bfc_load_seq_cst(&some_ended))
+        bfc_sleep_forget_ended();
 }
 
-bool bfc_turn_is_wanted(void) {
-    return bfc_load_seq_cst(&wanting) != 0;
+bool bfc_turn_is_wanted(bool inside) {
+    return bfc_load_seq_cst(inside ? &wanting_inside : &wanting) != 0;
 }
 
 void bfc_sleeping_end(void) {
@@ -95,8 +110,12 @@ void bfc_sleeping_drop_ended(void) {
 }
 
 void bfc_sleep_forget_ended(void) {
-    if (bfc_sleep_state() != BFC_SLEEP_ASLEEP || !bfc_turn_try())
+    if (bfc_sleep_state() == BFC_SLEEP_AWAKE || bfc_process_is_forked())
         return;
+    bfc_store_seq_cst(&some_ended, true);
+    if (!try_turn())
+        return;
+    bfc_store_seq_cst(&some_ended, false);
     if (bfc_sleep_state() == BFC_SLEEP_ASLEEP)
         bfc_sleeping_drop_ended();
     bfc_turn_give();

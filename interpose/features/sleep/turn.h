@@ -15,13 +15,14 @@ struct bfc_sleeping {
 extern struct bfc_sleeping bfc_sleeping;
 
 /* Takes the turn, and has a fall under way end. False: the thread has it already, since a signal
- * handler of the program runs in the middle of a wake. */
+ * handler of the program, or a tool's callback, runs in the middle of a fall or wake; or the
+ * process was forked. */
 bool bfc_turn_take(void);
-bool bfc_turn_try(void);
 void bfc_turn_give(void);
 
-/* Whether a thread waits for the turn. */
-bool bfc_turn_is_wanted(void);
+/* Whether a thread waits for the turn; `inside`: one that is itself inside a submission, which does
+ * not end before it has the turn. */
+bool bfc_turn_is_wanted(bool inside);
 
 /* Sets the process's state, also in the segment, where other processes read it. */
 void bfc_sleep_enter_state(enum bfc_sleep_state state);

@@ -15,8 +15,12 @@
 
 /* ---- memory ---- */
 
-/* The arena that is being woken, which the last resorts ask for more memory for. */
+/* The arena that is being woken, for functions that are called back. */
 static struct bfc_sleeping_arena *waking;
+
+static bool goes_on(void) {
+    return !bfc_sleeping_arena_ends(waking);
+}
 
 static bool create_again(struct bfc_call *call) {
     CUresult error = CUDA_SUCCESS;
@@ -36,9 +40,7 @@ static CUresult find_memory(struct bfc_sleeping_arena *one) {
                                        &unused, BFC_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
     call.in_pool = true;
     call.again = create_again;
-    waking = one;
     CUresult result = bfc_last_resort(&call);
-    waking = NULL;
     if (call.status == BFC_OK)
         return CUDA_SUCCESS;
     bfc_last_resort_failed(&call);
@@ -61,13 +63,17 @@ static CUresult create_pages(struct bfc_sleeping_arena *one) {
 
 /* ---- all arenas ---- */
 
+/* How often a context's end, which takes a second at most, is waited for. */
+enum { ENDS_AWAITED = 16 };
+
 static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     int error = 0;
     static unsigned seen;
+    waking = one;
     CUresult result = create_pages(one);
     if (result == CUDA_SUCCESS)
-        result = bfc_sleeping_arena_restore(one, bfc_sleeping.file, &error);
-    if (result != CUDA_SUCCESS)
+        result = bfc_sleeping_arena_restore(one, bfc_sleeping.file, goes_on, &error);
+    if (result != CUDA_SUCCESS && goes_on())
         bfc_log_repeated(BFC_LOG_ERROR, &seen,
                          "device %d: the job could not wake, and sleeps on with its contents kept: "
                          "CUresult %d%s%s",
@@ -76,20 +82,33 @@ static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     return result;
 }
 
+/* Whether the wake failed only because the arena's context is about to end; then the end, which the
+ * driver may still refuse, is waited for. */
+static bool await_end(const struct bfc_sleeping_arena *one) {
+    bool ends = bfc_sleeping_arena_ends(one);
+    if (ends && bfc_arena_await(one->arena))
+        bfc_arena_leave(one->arena);
+    return ends;
+}
+
 /* Wakes one arena after the other. Each leaves the list once it is awake; the others stay asleep
  * after an error, with their contents in the store. */
 static CUresult restore_all(uint64_t began) {
     CUresult result = CUDA_SUCCESS;
-    bfc_sleeping_drop_ended();
-    while (bfc_sleeping.arenas && result == CUDA_SUCCESS) {
+    for (int ends = 0; ends < ENDS_AWAITED; ends += result != CUDA_SUCCESS) {
+        bfc_sleeping_drop_ended();
         struct bfc_sleeping_arena *one = bfc_sleeping.arenas;
+        if (!one)
+            return CUDA_SUCCESS;
         result = restore_arena(one);
-        if (result != CUDA_SUCCESS)
+        if (result == CUDA_SUCCESS) {
+            bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_AWAKE,
+                                    bfc_kernel_now_ns() - began, one->bytes);
+            bfc_sleeping.arenas = one->next;
+            bfc_sleeping_arena_close(one);
+        } else if (!await_end(one)) {
             break;
-        bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_AWAKE, bfc_kernel_now_ns() - began,
-                                one->bytes);
-        bfc_sleeping.arenas = one->next;
-        bfc_sleeping_arena_close(one);
+        }
     }
     return result;
 }

@@ -3,10 +3,11 @@
 knows: each function is in calls.inc, with the version from which cuGetProcAddress gives it; and each that takes or
 returns device memory or a stream has a hook, or a place in the list of considered ones, which gives the reason why it
 needs none; and each that takes a stream, or whose name says that it submits work, counts a submission to the stream
-that it takes, or has a place in the list of those that submit nothing. A toolkit that is newer than the tables fails
-the test until they name what it brought.
+that it takes, or has a place in the list of those that submit nothing; and each that takes an address of device memory
+or a graph is made with memory awake, or has a place in the list of those for which memory stays asleep. A toolkit that
+is newer than the tables fails the test until they name what it brought.
 
-usage: test_calls.py INTERPOSE_FOLDER CONSIDERED SUBMIT_NOTHING INCLUDE_FOLDER NEWEST_INCLUDE_FOLDER
+usage: test_calls.py INTERPOSE_FOLDER CONSIDERED SUBMIT_NOTHING STAY_ASLEEP INCLUDE_FOLDER NEWEST_INCLUDE_FOLDER
                      COMPILER [ARGUMENT...]"""
 
 import os
@@ -25,6 +26,8 @@ ALIAS = re.compile(r"\btypedef\s+(\w+)\s+(\w+)\s*;")
 # Device memory and streams; records that hold one of them are found.
 HANDLES = {"CUdeviceptr", "CUdeviceptr_v1", "CUdeviceptr_v2", "CUstream", "CUarray", "CUmipmappedArray", "CUmemoryPool",
            "CUmemGenericAllocationHandle", "CUipcMemHandle", "CUexternalMemory", "CUgraphicsResource"}
+# What may be, or hold, an address of device memory that the driver is told.
+ADDRESSES = {"CUdeviceptr", "CUdeviceptr_v1", "CUdeviceptr_v2", "CUaccessPolicyWindow", "CUgraph", "CUgraphExec", "CUgraphNode"}
 SUBMITS = re.compile(r"cu(Launch|Memcpy|Memset)")
 # The rows of the tables whose hooks count a submission: name, parameters or their number, stream, per-thread or not.
 COUNTED = """
@@ -40,6 +43,15 @@ the rows:
 BFC_SUBMISSION_CALLS(WORDS) BFC_STREAM_CALLS(TYPED) BFC_SYNCHRONOUS_CALLS(LEGACY) BFC_INCIDENTAL_CALLS(PLACED)
 BFC_BYPASS_CALLS(BYPASS)
 """
+# The rows of the tables whose hooks wake memory that is asleep.
+AWAKE = """
+#include "interpose/driver/submission_calls.h"
+#define NAMED(name, ...) <name>
+the rows:
+BFC_AWAKE_CALLS(NAMED) BFC_SUBMISSION_CALLS(NAMED) BFC_STREAM_CALLS(NAMED) BFC_SYNCHRONOUS_CALLS(NAMED)
+BFC_INCIDENTAL_CALLS(NAMED) BFC_BYPASS_CALLS(NAMED) BFC_MAKING_CALLS(NAMED) BFC_CAPTURE_CALLS(NAMED)
+BFC_ASKED_CALLS(NAMED)
+"""
 COUNTED_ROW = re.compile(r"<(\w+) @ ([^@]*) @ ([^@]*) @ (\w+)>")
 ADDRESS = re.compile(r"\bvoid\s*\*+\s*(\w*[aA]ddress\w*|pp?|ptr)\b")  # as the header names addresses
 
@@ -47,6 +59,14 @@ ADDRESS = re.compile(r"\bvoid\s*\*+\s*(\w*[aA]ddress\w*|pp?|ptr)\b")  # as the h
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def rows_of(interpose, include, compiler, text):
+    """What the preprocessor makes of tables of the library."""
+    root = os.path.dirname(os.path.abspath(interpose))
+    made = subprocess.run(compiler + ["-E", "-P", "-I", root, "-I", include, "-x", "c", "-"],
+                          input=text, capture_output=True, text=True, check=True).stdout
+    return made[made.index("the rows:"):]
 
 
 def preprocessed(include, compiler):
@@ -84,9 +104,11 @@ class Header:
     def __init__(self, include, compiler):
         text = preprocessed(include, compiler)
         self.functions = dict(FUNCTION.findall(text))
-        known, streams = holders(text, HANDLES), holders(text, {"CUstream"})
+        known, streams, addresses = (holders(text, some) for some in (HANDLES, {"CUstream"}, ADDRESSES))
         self.of_memory = {name for name, arguments in self.functions.items()
                           if set(re.findall(r"\w+", arguments)) & known or ADDRESS.search(arguments)}
+        self.of_address = {name for name, arguments in self.functions.items()
+                           if set(re.findall(r"\w+", arguments)) & addresses or ADDRESS.search(arguments)}
         self.of_stream = {name: [at for at, argument in enumerate(arguments.split(","))
                                  if set(re.findall(r"\w+", argument)) & streams]
                           for name, arguments in self.functions.items()}
@@ -105,10 +127,7 @@ class Submissions:
     """Which calls count a submission, and to which stream."""
 
     def __init__(self, interpose, nothing, include, compiler):
-        root = os.path.dirname(os.path.abspath(interpose))
-        text = subprocess.run(compiler + ["-E", "-P", "-I", root, "-I", include, "-x", "c", "-"],
-                              input=COUNTED, capture_output=True, text=True, check=True).stdout
-        rows = COUNTED_ROW.findall(text[text.index("the rows:"):])
+        rows = COUNTED_ROW.findall(rows_of(interpose, include, compiler, COUNTED))
         self.streams = {name: self.place(parameters.strip(), stream.strip()) for name, parameters, stream, _ in rows}
         self.per_thread = {name: per_thread in ("true", "1") for name, _, _, per_thread in rows}
         self.nothing = set(names_in(nothing))
@@ -135,6 +154,21 @@ class Submissions:
                 for name in sorted(needed - set(self.streams) - self.nothing)] + \
             [f"{name} takes a stream at {header.of_stream[name]}, and counts a submission to {self.streams[name]}"
              for name in sorted(needed & set(self.streams) - several) if header.of_stream[name] != self.streams[name]]
+
+
+class Awake:
+    """Which calls are made with memory awake."""
+
+    def __init__(self, interpose, asleep, include, compiler):
+        self.names = set(re.findall(r"<(\w+)>", rows_of(interpose, include, compiler, AWAKE)))
+        self.asleep = set(names_in(asleep))
+
+    def contradictions(self):
+        return [f"{name} wakes, and is among those that let memory sleep" for name in sorted(self.names & self.asleep)]
+
+    def lacks(self, header):
+        return [f"{name} may take an address of device memory: does not wake, and is not among those that let memory sleep"
+                for name in sorted(header.of_address - self.names - self.asleep)]
 
 
 def unknown_of_others(interpose, include, known):
@@ -178,18 +212,19 @@ class Tables:
 
 
 def main():
-    interpose, considered, nothing, include, newest, *compiler = sys.argv[1:]
+    interpose, considered, nothing, asleep, include, newest, *compiler = sys.argv[1:]
     tables = Tables(interpose, considered)
     submissions = Submissions(interpose, nothing, include, compiler)
-    failures = tables.contradictions() + submissions.contradictions()
+    awake = Awake(interpose, asleep, include, compiler)
+    failures = tables.contradictions() + submissions.contradictions() + awake.contradictions()
     print(f"{len(tables.rows)} calls, {len(tables.hooked)} hooks, {len(tables.considered)} considered, "
-          f"{len(submissions.streams)} count submissions", *failures, sep="\n  ")
+          f"{len(submissions.streams)} count submissions, {len(awake.names)} wake", *failures, sep="\n  ")
     for folder in (include, newest):
         if not os.path.exists(os.path.join(folder, "cudaTypedefs.h")):
             print(f"{folder}: no headers there")
             continue
         header = Header(folder, compiler)
-        lacks = tables.lacks(header) + submissions.lacks(header) + \
+        lacks = tables.lacks(header) + submissions.lacks(header) + awake.lacks(header) + \
             unknown_of_others(interpose, folder, {symbol for symbol, _, _ in tables.rows})
         print(f"{header.name()}: {len(header.functions)} functions, {len(header.of_memory)} with device memory or streams;"
               f" {len(lacks)} unknown", *lacks, sep="\n  ")
