@@ -17,7 +17,9 @@ GPU_PANEL = ("Memory of $UUID", "bytes", [
 
 # Title, unit, and its queries: expression and legend.
 PANELS = [
-    ("Reserved memory by job", "bytes", [(f"bfcpreload_reserved_bytes{CHOICE}", JOB)]),
+    ("Memory on the device by job", "bytes", [
+        (f"bfcpreload_reserved_bytes{CHOICE} - bfcpreload_asleep_bytes{CHOICE}", JOB)]),
+    ("Memory that is asleep by job", "bytes", [(f"bfcpreload_asleep_bytes{CHOICE}", JOB)]),
     ("In use, ready and pending", "bytes", [
         (f"sum(bfcpreload_in_use_bytes{CHOICE})", "in use"), (f"sum(bfcpreload_ready_bytes{CHOICE})", "ready"),
         (f"sum(bfcpreload_pending_bytes{CHOICE})", "pending")]),

@@ -248,20 +248,21 @@ static void draw_head(int line) {
                           text, sizeof text));
 }
 
-/* Writes a job's command, with its user if that is another one, its rank and what it waits for.
- * Where columns are few, the wait of the selected job is told below the rows instead. */
+/* Writes a job's command, with its user if that is another one, its sleep, what it waits for and
+ * its rank. Where columns are few, more of the selected job's is told below the rows instead. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     const char *other = other_user(&top.findings, row->job);
-    char waiting[WAITER_TEXT], user[72] = "", rank[24] = "", command[256];
+    char waiting[WAITER_TEXT], user[72] = "", rank[24] = "", command[256], asleep[SLEEP_TEXT];
     if (other)
         snprintf(user, sizeof user, "%s: ", other);
     if (row->job->header.rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
     waiter_text(waiter, waiting, sizeof waiting);
-    snprintf(text, size, "%s%s%s%s%s%s", user, job_sleep_prefix(row->job),
-             waiter && COLS < WIDE ? "waits" : waiting, waiter ? ": " : "", rank,
-             job_command(row->job, command, sizeof command));
+    job_sleep_text(row->job, row->pool, asleep, sizeof asleep);
+    snprintf(text, size, "%s%s%s%s%s%s%s", user, *asleep && COLS < WIDE ? "asleep" : asleep,
+             *asleep ? ": " : "", waiter && COLS < WIDE ? "waits" : waiting, waiter ? ": " : "",
+             rank, job_command(row->job, command, sizeof command));
     return text;
 }
 
@@ -279,7 +280,7 @@ static void draw_row(int line, const struct row *row, bool selected) {
                                  pool_uuid(row->pool, uuid, sizeof uuid),
                                  bfc_bytes_text(stats->in_use, a, sizeof a),
                                  bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
-                                 bfc_bytes_text(stats->reserved, c, sizeof c),
+                                 bfc_bytes_text(pool_held(row->pool), c, sizeof c),
                                  bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations,
                                  waits, fences, failures,
                                  command_text(row, command, sizeof command)},
@@ -342,13 +343,14 @@ static void put_cells(int cells, char sign, enum colour colour) {
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     const struct gpu *gpu = bfc_pool_is_host(pool) ? NULL : gpu_of(&top.findings, pool);
-    uint64_t own = stats->in_use + bfc_pool_cached(stats);
+    uint64_t own = pool_held(pool), asleep = bfc_min(pool->pages.asleep, stats->in_use);
+    uint64_t cached = bfc_subtract_saturating(stats->ready, pool->pages.asleep - asleep);
     uint64_t all = gpu && gpu->used_known ? gpu->used : own;
     double total = pool->device_total ? (double)pool->device_total : 1;
     double width = COLS > 20 ? COLS - 20 : 1;
-    int use = (int)((double)stats->in_use / total * width + 0.5);
+    int use = (int)((double)(stats->in_use - asleep) / total * width + 0.5);
     int pending = (int)((double)(stats->pending + stats->deferred) / total * width + 0.5);
-    int ready = (int)((double)stats->ready / total * width + 0.5);
+    int ready = (int)((double)cached / total * width + 0.5);
     int others = (int)((double)bfc_subtract_saturating(all, own) / total * width + 0.5);
     int left = (int)width - use - pending - ready - others;
     char figure[TEXT_FIGURE];
@@ -468,7 +470,8 @@ static void draw_help(void) {
 /* Draws a line that names the pool, and one each for what it waits for, its fragmentation and its
  * plan if there is something to say. Returns the line below. */
 static int draw_name(int line, const struct row *row) {
-    char name[96], text[256], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], waiting[WAITER_TEXT];
+    char name[96], text[256], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], waiting[WAITER_TEXT],
+        asleep[SLEEP_TEXT];
     const struct bfc_segment_pool *pool = row->pool;
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     double fragmentation = bfc_pool_fragmentation(pool);
@@ -477,6 +480,8 @@ static int draw_name(int line, const struct row *row) {
              bfc_pool_is_host(pool) ? "host memory in place of " : "",
              text_printable(pool->device_name, name, sizeof name));
     put_rule(line++, text);
+    if (*job_sleep_text(row->job, pool, asleep, sizeof asleep))
+        put_line(line++, "%s", asleep);
     if (waiter)
         put_line(line++, "%s", waiter_text(waiter, waiting, sizeof waiting));
     if (fragmentation >= 0 && pool->stats.in_use && pool->stats.ready)

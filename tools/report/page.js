@@ -69,13 +69,14 @@ const nameOf = number => {
   return sample ? `device ${sample.device}: ${sample.device_name}${sample.memory === "host" ? ", host memory (BFC_SPILL)" : ""}, ${bytes(sample.device_total)}` : `device ${number}`;
 };
 const setting = name => (new RegExp(`^${name}=(.*)$`, "m").exec(start.configuration) || ["", "?"])[1];
+const sleepWords = sleep => sleep?.state === "asleep" ? `asleep since ${new Date(sleep.since_ns / 1e6).toLocaleString()}, ${bytes(sleep.asleep)} in ${sleep.where}` : "";
 document.title = "bfcpreload: " + start.command;
 document.getElementById("title").textContent = start.command;
 document.getElementById("about").textContent = [
   start.pid ? "process " + start.pid : "", typeof start.rank === "number" ? `rank ${start.rank} of ${start.ranks ?? "?"}` : "", start.job ? "job " + start.job : "",
   "bfcpreload " + start.library, byCalls ? `a trace, replayed: ${count(end?.at ?? 0)} calls; the clock counts calls` :
   `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${many(samples.length, "sample")}, ${begun === lastAt ? "at " + when(begun) : `from ${when(begun)} to ${when(lastAt)}`}`,
-  end ? "" : "the recording is incomplete", unreadable ? `${many(unreadable, "line")} of it damaged and left out` : ""].filter(Boolean).join(" · ");
+  sleepWords(samples.at(-1)?.sleep), end ? "" : "the recording is incomplete", unreadable ? `${many(unreadable, "line")} of it damaged and left out` : ""].filter(Boolean).join(" · ");
 const numbers = [...pools.keys()].filter(number => number !== ALL_POOLS).sort((a, b) => a - b);
 if (numbers.length > 1) {
   const select = element("select", {"aria-label": "pool"}, ...numbers.map(number => element("option", {value: number}, nameOf(number))));

@@ -49,6 +49,8 @@ const callsData = pool => {
   if (pool.at[end] < lastAt) { x.push(toAxis(lastAt)); reserved.push(reserved.at(-1)); live.push(live.at(-1)); }
   return [x, reserved, live];
 };
+/* Memory that is asleep is reserved, and not on the device. */
+const asleepWords = sample => sample.asleep ? `, of it ${bytes(sample.asleep)} asleep` : "";
 const curve = (label, colour) => ({label, stroke: () => css(colour), width: 1.6, points: {show: false}, paths: uPlot.paths.stepped({align: 1}),
   value: (u, v) => v === null ? "–" : bytes(v)});
 
@@ -76,6 +78,8 @@ const showMemory = (pool, failures) => {
   const most = layers.reduce((so, {data: [, figures]}) => figures.reduce((a, b) => Math.max(a, b), so), 1);
   view.ownMost = Math.max(view.ownMost, most);
   addLayers(body, "memory over time", layers, Math.max(most, view.commonMost), failures);
+  const asleep = bySample(p => p.asleep ?? 0, "hole", "asleep, by samples");
+  if (asleep.data[1].some(Boolean)) addLayers(body, "asleep", [asleep], Math.max(...asleep.data[1]), failures, 150);
   const waits = bySample(p => p.pending + p.deferred, "pending", "pending and deferred, by samples");
   if (byEvery && seen.length > 1 && waits.data[1].some(Boolean)) addLayers(body, "pending and deferred", [waits], Math.max(...waits.data[1]), failures, 150);
 };
@@ -322,7 +326,7 @@ const showSpace = (number, pool) => {
     const space = spaceAt(number, view.moment), sample = lastUntil(pool.samples || [], view.moment);
     const step = pool.at.length ? lastUntil(pool.calls.map((call, i) => ({at: call.at, i})), view.moment) : null;
     head.textContent = `At ${when(view.moment)}` + (byCalls && step ? `: ${bytes(pool.live[step.i])} asked for by live blocks, ${bytes(pool.reserved[step.i])} reserved.`
-      : sample ? `: in use ${bytes(sample.in_use)}, ready ${bytes(sample.ready)}, pending ${bytes(sample.pending + sample.deferred)}, reserved ${bytes(sample.reserved)}, by the sample of ${when(sample.at)}.` : ".");
+      : sample ? `: in use ${bytes(sample.in_use)}, ready ${bytes(sample.ready)}, pending ${bytes(sample.pending + sample.deferred)}, reserved ${bytes(sample.reserved)}${asleepWords(sample)}, by the sample of ${when(sample.at)}.` : ".");
     if (space) {
       grid = cellsOf(space, Math.floor(CHART_WIDTH() / CELL) * 14);
       columns = drawSpace(canvas, grid);
@@ -378,7 +382,7 @@ const whyInJob = (pool, failure) => {
   const sample = lastUntil(pool.samples || [], failure.at);
   const refused = landmarks.filter(e => e.kind === "refused" && e.us <= failure.at && e.us > failure.at - 1e5).pop();
   return (sample ? `By the last sample before it, of ${when(sample.at)}: in use ${bytes(sample.in_use)}, ready ${bytes(sample.ready)}, the largest free block ${bytes(sample.largest_free)}, ` +
-    `reserved ${bytes(sample.reserved)}, the device has ${bytes(sample.device_total)} in all. ` : "No sample was taken before it. ") +
+    `reserved ${bytes(sample.reserved)}${asleepWords(sample)}, the device has ${bytes(sample.device_total)} in all. ` : "No sample was taken before it. ") +
     (refused ? `Just before, the device refused ${bytes(refused.bytes)}. ` : "") + (failure.line?.missed ? "The calls before it were overwritten before the recorder looked: a shorter --interval keeps them." :
     failure.line ? "" : "The calls before it were not kept: at most 8 failures between two samples have theirs.");
 };
@@ -418,7 +422,7 @@ const showSizes = (number, pool) => {
 };
 
 /* What an event's address says: a trim's is the bytes requested, all ones everything; a last resort's nanoseconds. */
-const TIMED = ["saved_contexts", "saved_jobs", "waited", "spilled"];
+const TIMED = ["saved_contexts", "saved_jobs", "saved_sleep", "waited", "spilled", "asleep", "awake"];
 const whereOf = e => e.kind === "trim" ? (e.address < 2 ** 63 ? `of ${bytes(e.address)} requested` : "all requested")
   : TIMED.includes(e.kind) ? "after " + duration(e.address) : e.address ? hex(e.address) : "";
 const showLandmarks = number => {
@@ -438,5 +442,6 @@ const tilesOf = (pool, failures) => {
   return [["most in use", bytes(last.peak_in_use), last.peak_in_use], ["most reserved", bytes(last.peak_reserved), last.peak_reserved], ["allocations", count(last.allocations), last.allocations],
     ["hit rate", calls ? share(last.hits / calls) : "-", ""], ["host waits", count(last.host_waits), last.host_waits], ["fence waits", count(last.waits), last.waits],
     ["out of memory", count(last.out_of_memory), last.out_of_memory],
+    ...(last.asleep ? [["asleep", bytes(last.asleep), last.asleep]] : []),
     ...(last.page_calls ? [["pages moved", bytes(last.pages_moved), last.pages_moved], ["calls for pages", count(last.page_calls), last.page_calls]] : [])];
 };

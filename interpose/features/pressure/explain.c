@@ -1,6 +1,8 @@
 /* The message that says why an allocation failed. */
 #include "interpose/features/pressure/pressure.h"
 
+#include <sys/mman.h>
+
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/cancel.h"
@@ -11,6 +13,7 @@
 #include "interpose/config/process.h"
 #include "interpose/features/common/message.h"
 #include "interpose/host/scratch.h"
+#include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
@@ -155,23 +158,37 @@ static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most)
     }
 }
 
-/* Lists the jobs that hold most and sums up the rest, without those that neither hold nor wait. */
+static void add_sleep(struct bfc_message *message, const struct bfc_other_job *job) {
+    struct bfc_segment_header *header = job->asleep ? bfc_other_job_map(job->pid) : NULL;
+    if (!header)
+        return;
+    const struct bfc_segment_sleep *sleep = &header->sleep;
+    uint64_t ns = bfc_subtract_saturating(bfc_wall_clock_ns(), sleep->since_ns);
+    bfc_message_add(message, "; %s asleep for %.0f s, in %.60s, not on the device",
+                    BFC_BYTES(job->asleep), (double)ns / 1e9, sleep->where);
+    munmap(header, BFC_SEGMENT_SIZE);
+}
+
+/* Lists the jobs that hold most and sums up the rest, without those that neither hold nor
+ * sleep nor wait. */
 static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jobs, size_t count) {
     uint64_t in_use = 0, cached = 0;
     size_t more = 0;
     for (size_t i = 0; i < count; i++) {
         const struct bfc_other_job *job = &jobs[i];
         bool waiting = job_waits(job);
-        if (!held_by(job) && !waiting)
+        if (!held_by(job) && !job->asleep && !waiting)
             continue;
         if (i >= JOBS_SHOWN) {
             in_use += job->in_use;
             cached += job->cached;
             more++;
         } else {
-            bfc_message_add(message, "  beside it    process %d (%s): %s in use, %s cached%s\n",
+            bfc_message_add(message, "  beside it    process %d (%s): %s in use, %s cached",
                             (int)job->pid, job->command, BFC_BYTES(job->in_use),
-                            BFC_BYTES(job->cached), waiting ? "; it waits for memory" : "");
+                            BFC_BYTES(job->cached));
+            add_sleep(message, job);
+            bfc_message_add(message, "%s\n", waiting ? "; it waits for memory" : "");
         }
     }
     if (more)
@@ -432,6 +449,10 @@ static void add_own(struct bfc_message *message, struct picture *p) {
     bfc_message_add(message, "  this process %s reserved", BFC_BYTES(stats->reserved));
     if (p->arena->limit != UINT64_MAX)
         bfc_message_add(message, " of at most %s (BFC_LIMIT)", BFC_BYTES(p->arena->limit));
+    uint64_t asleep = bfc_load_relaxed(&p->arena->stats.section->pages.asleep);
+    if (asleep)
+        bfc_message_add(message, ", of it %s asleep, in %.60s, not on the device",
+                        BFC_BYTES(asleep), bfc_segment_counters()->sleep.where);
     bfc_message_add(message, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
                     BFC_BYTES(stats->in_use), BFC_BYTES(p->cached), BFC_BYTES(stats->ready),
                     BFC_BYTES(stats->pending), BFC_BYTES(stats->deferred));

@@ -1,6 +1,8 @@
-"""Threads with a stream each that allocate, write, copy, launch graphs, read and free at random, with pauses in
-which the job falls asleep; every byte that is read is compared. A call that is refused is made again.
-usage: rounds.py LIBCUDA SEED ROUNDS [BFCSTAT]"""
+"""Threads with two streams each that allocate, write, copy, launch kernels and graphs, export, read and free at
+random, with pauses in which the job falls asleep; every byte that is read is compared. A call that is refused is
+made again. With `loop` the threads keep their blocks, and one more runs a loop of steps with the same allocations,
+as a training does; if BFC_RECORD is set, that alone, and no more than a dozen steps, to make a plan of.
+usage: rounds.py LIBCUDA SEED ROUNDS BFCSTAT KERNELS [loop]"""
 
 import ctypes
 import json
@@ -14,7 +16,7 @@ import time
 import job
 from job import cuda, must, size_t, u64
 
-SEED, ROUNDS, BFCSTAT = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+SEED, ROUNDS, BFCSTAT, KERNELS, LOOPS = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:6], "loop" in sys.argv[6:]
 THREADS, BLOCKS, LARGEST = 3, 6, 3 << 20
 TRIES = 200
 wrong = []
@@ -30,20 +32,51 @@ def made(call):
     raise RuntimeError(f"refused with code {code} each time")
 
 
+def load_kernel(name):
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    with open(KERNELS, "rb") as file:
+        text = file.read() + b"\0"
+    made(lambda: cuda.cuModuleLoadData(ctypes.byref(module), text))
+    made(lambda: cuda.cuModuleGetFunction(ctypes.byref(function), module, name))
+    return function
+
+
+def make(call, *arguments):
+    handle = ctypes.c_void_p()
+    made(lambda: call(ctypes.byref(handle), *arguments))
+    return handle
+
+
+def launch_fill(block, value, stream):
+    values = (u64(block[0]), u64(block[1]), ctypes.c_uint(value))
+    places = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in values))
+    return cuda.cuLaunchKernel(fill_kernel, 4, 1, 1, 64, 1, 1, 0, stream, places, None)
+
+
 class Player:
+    """A block is its address, its size, what fills it, and the graph that fills it with a value of its own, if any."""
+
     def __init__(self, number):
         self.dice = random.Random(f"{SEED} {number}")
         self.blocks = []
-        made(self.make_stream)
+        self.streams = [make(cuda.cuStreamCreate, flags) for flags in (0, 1)]
+        self.event = make(cuda.cuEventCreate, 2)
+        self.stream = self.streams[0]
 
-    def make_stream(self):
-        self.stream = ctypes.c_void_p()
-        return cuda.cuStreamCreate(ctypes.byref(self.stream), self.dice.choice((0, 1)))
+    def change_stream(self, block):
+        """What follows is ordered after what went before, by an event or by the host."""
+        other = self.streams[self.stream is self.streams[0]]
+        if self.dice.random() < 0.5:
+            made(lambda: cuda.cuEventRecord(self.event, self.stream))
+            made(lambda: cuda.cuStreamWaitEvent(other, self.event, 0))
+        else:
+            made(lambda: cuda.cuStreamSynchronize(self.stream))
+        self.stream = other
 
     def allocate(self):
         pointer, size = u64(), self.dice.choice((self.dice.randint(1, 5000), self.dice.randint(1, LARGEST)))
         if cuda.cuMemAlloc_v2(ctypes.byref(pointer), size_t(size)) == 0:
-            self.blocks.append([pointer.value, size, None])
+            self.blocks.append([pointer.value, size, None, None])
             self.fill(self.blocks[-1])
 
     def fill(self, block):
@@ -51,21 +84,33 @@ class Player:
         made(lambda: cuda.cuMemsetD8Async(u64(block[0]), ctypes.c_ubyte(value), size_t(block[1]), self.stream))
         block[2] = value
 
-    def fill_by_graph(self, block):
+    def fill_by_kernel(self, block):
         value = self.dice.randrange(256)
-        graph, run = ctypes.c_void_p(), ctypes.c_void_p()
-        one = ctypes.c_void_p()
-        made(lambda: cuda.cuStreamCreate(ctypes.byref(one), 1))
+        made(lambda: launch_fill(block, value, self.stream))
+        block[2] = value
+
+    def capture(self, block, value):
+        one = make(cuda.cuStreamCreate, 1)
         made(lambda: cuda.cuStreamBeginCapture_v2(one, 2))
-        must(cuda.cuMemsetD8Async(u64(block[0]), ctypes.c_ubyte(value), size_t(block[1]), one))
+        for filled in (255 - value, value):
+            if self.dice.random() < 0.5:
+                made(lambda: launch_fill(block, filled, one))
+            else:
+                must(cuda.cuMemsetD8Async(u64(block[0]), ctypes.c_ubyte(filled), size_t(block[1]), one))
+        graph = ctypes.c_void_p()
         must(cuda.cuStreamEndCapture(one, ctypes.byref(graph)))
-        made(lambda: cuda.cuGraphInstantiateWithFlags(ctypes.byref(run), graph, u64(0)))
-        self.pause()
-        made(lambda: cuda.cuGraphLaunch(run, self.stream))
-        made(lambda: cuda.cuStreamSynchronize(self.stream))
-        cuda.cuGraphExecDestroy(run)
+        run = make(cuda.cuGraphInstantiateWithFlags, graph, u64(0))
         cuda.cuGraphDestroy(graph)
         cuda.cuStreamDestroy_v2(one)
+        return run, value
+
+    def fill_by_graph(self, block):
+        """A graph outlasts many sleeps: it is launched again and again as long as its block is there."""
+        if not block[3]:
+            block[3] = self.capture(block, self.dice.randrange(256))
+            self.pause()
+        run, value = block[3]
+        made(lambda: cuda.cuGraphLaunch(run, self.stream))
         block[2] = value
 
     def copy(self, block):
@@ -82,8 +127,12 @@ class Player:
             wrong.append(block)
 
     def free(self, block):
+        if LOOPS:
+            return
         self.check(block)
         self.blocks.remove(block)
+        if block[3]:
+            cuda.cuGraphExecDestroy(block[3][0])
         made(lambda: cuda.cuMemFree_v2(u64(block[0])))
 
     def ask(self, block):
@@ -92,27 +141,54 @@ class Player:
         if kind.value != 2:
             wrong.append(block)
 
+    def export(self, block):
+        """What is exported stays on the device, and is as good as the rest."""
+        if self.dice.random() < 0.1 and not LOOPS:
+            cuda.cuIpcGetMemHandle(ctypes.create_string_buffer(64), u64(block[0]))
+
     def pause(self):
         time.sleep(self.dice.choice((0, 0, 0, 0.008)))
         go.wait()
 
     def play(self):
         must(cuda.cuCtxSetCurrent(job.context))
+        moves = (self.fill, self.fill_by_kernel, self.copy, self.check, self.free, self.ask, self.export,
+                 self.fill_by_graph, self.fill_by_graph, self.change_stream)
         while not over.is_set() and not wrong:
             if len(self.blocks) < BLOCKS:
                 self.allocate()
             if self.blocks:
-                self.dice.choice((self.fill, self.fill, self.copy, self.check, self.free, self.ask,
-                                  self.fill_by_graph))(self.dice.choice(self.blocks))
+                self.dice.choice(moves)(self.dice.choice(self.blocks))
             self.pause()
         for block in self.blocks:
             self.check(block)
 
 
-def sleeps():
+class Looper(Player):
+    SIZES = (1 << 20, 300_000, 2 << 20, 70_000, 3 << 20, 5000, 1 << 20)
+
+    def step(self):
+        held = []
+        for size in self.SIZES:
+            pointer = u64()
+            made(lambda: cuda.cuMemAlloc_v2(ctypes.byref(pointer), size_t(size)))
+            held.append([pointer.value, size, None, None])
+            self.dice.choice((self.fill, self.fill_by_kernel))(held[-1])
+            self.pause()
+        for block in reversed(held):
+            self.check(block)
+            made(lambda: cuda.cuMemFree_v2(u64(block[0])))
+
+    def play(self):
+        must(cuda.cuCtxSetCurrent(job.context))
+        while not over.is_set() and not wrong:
+            self.step()
+
+
+def shown():
     clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    shown = subprocess.run([BFCSTAT, "--json", str(os.getpid())], capture_output=True, text=True, env=clean)
-    return json.loads(shown.stdout)["sleep"]
+    said = subprocess.run([BFCSTAT, "--json", str(os.getpid())], capture_output=True, text=True, env=clean)
+    return json.loads(said.stdout)
 
 
 failed = []
@@ -122,26 +198,62 @@ def run(player):
     try:
         player.play()
     except BaseException as error:
-        failed.append(error)
+        failed.append(repr(error))
         over.set()
 
 
-players = [Player(number) for number in range(THREADS)]
-threads = [threading.Thread(target=run, args=(player,)) for player in players]
+def followed():
+    return sum(pool["plan"]["followed"] for pool in shown()["pools"] if pool["plan"])
+
+
+def begin_loop(looper):
+    """Runs the loop without pauses until the plan is followed."""
+    go.set()
+    steps = 0
+    while not followed() and steps < 12:
+        looper.step()
+        steps += 1
+    go.clear()
+    if "BFC_RECORD" in os.environ:
+        sys.exit()
+    if wrong or not followed():
+        sys.exit(f"seed {SEED}: wrong {wrong}, followed {followed()}")
+
+
+fill_kernel = load_kernel(b"fill")
+players = [Player(number) for number in range(THREADS)] + [Looper(THREADS)] * LOOPS
+if LOOPS:
+    for player in players[:THREADS]:
+        while len(player.blocks) < BLOCKS:
+            player.allocate()
+    begin_loop(players[THREADS])
+
+
+def pace():
+    """Pauses about as long as a fall takes, so that some are over and some are broken off."""
+    dice = random.Random(SEED)
+    told = shown()["sleep"]
+    while not over.is_set() and not wrong and told["falls"] < ROUNDS:
+        for _ in range(10):
+            go.set()
+            time.sleep(dice.choice((0.005, 0.01, 0.02)))
+            go.clear()
+            time.sleep(0.005 + dice.random() * min(1, max(0.02, 2.5e-9 * told["fall_ns"])))
+        told = shown()["sleep"]
+    over.set()
+    go.set()
+
+
+# A plan is followed by the thread that began it.
+threads = [threading.Thread(target=run, args=(player,)) for player in players[:THREADS]] + [threading.Thread(target=pace)]
 for thread in threads:
     thread.start()
-dice = random.Random(SEED)
-while not over.is_set() and not wrong and sleeps()["falls"] < ROUNDS:
-    for _ in range(10):
-        go.set()
-        time.sleep(dice.choice((0.005, 0.01, 0.02)))
-        go.clear()
-        time.sleep(dice.choice((0.005, 0.01, 0.02, 0.03)))
-over.set()
-go.set()
+print("plays", flush=True)
+for looper in players[THREADS:]:
+    run(looper)
 for thread in threads:
     thread.join()
 if wrong or failed:
     sys.exit(f"seed {SEED}: wrong {wrong} failed {failed}")
-shown = sleeps()
-print(f"seed {SEED}: fell asleep {shown['falls']} times, woke {shown['wakes']} times")
+told = shown()["sleep"]
+print(f"seed {SEED}: fell asleep {told['falls']} times, woke {told['wakes']} times, {followed()} allocations by plan")

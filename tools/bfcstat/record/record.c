@@ -104,6 +104,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_string(json, "device_name", pool->device_name);
     json_unsigned(json, "device_total", pool->device_total);
     put_amounts(json, pool);
+    json_unsigned(json, "asleep", pool->pages.asleep);
     json_unsigned(json, "allocations", stats->allocations);
     json_unsigned(json, "hits", stats->hits);
     json_unsigned(json, "misses", stats->misses);
@@ -294,6 +295,7 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         if (job->pools[i].state == BFC_POOL_ACTIVE)
             put_sample(&json, job, i);
     json_array_end(&json);
+    put_sleep(&json, job);
     size_t first = first_new_landmark(recording, job);
     put_events(&json, "landmarks", job->landmarks + first, job->landmark_count - first);
     json_object_end(&json);

@@ -101,7 +101,8 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
 /* Whether events of this kind have a time in nanoseconds in place of an address. */
 static bool is_timed(enum bfc_event_kind kind) {
     return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
-           kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED;
+           kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED || kind == BFC_EVENT_SAVED_SLEEP ||
+           kind == BFC_EVENT_ASLEEP || kind == BFC_EVENT_AWAKE;
 }
 
 static void show_landmark(const struct bfc_event *event, FILE *stream) {

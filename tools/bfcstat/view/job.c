@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "segment/queue.h"
 #include "tools/text/print_text.h"
 
@@ -102,6 +103,20 @@ const char *job_sleep_name(uint64_t state) {
     return state <= BFC_SLEEP_WAKING ? names[state] : "other";
 }
 
-const char *job_sleep_prefix(const struct bfc_job *job) {
-    return job->header.sleep.state == BFC_SLEEP_ASLEEP ? "asleep: " : "";
+const char *job_sleep_text(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                           char *text, size_t size) {
+    const struct bfc_segment_sleep *sleep = &job->header.sleep;
+    uint64_t bytes = pool ? pool->pages.asleep : job_totals(job).asleep;
+    uint64_t ns = bfc_subtract_saturating(bfc_wall_clock_ns(), sleep->since_ns);
+    char age[TEXT_FIGURE], figure[TEXT_FIGURE], where[96];
+    text[0] = '\0';
+    if (sleep->state == BFC_SLEEP_ASLEEP)
+        snprintf(text, size, "asleep for %s, %s in %s", text_duration(ns, age, sizeof age),
+                 bfc_bytes_text(bytes, figure, sizeof figure),
+                 text_printable(sleep->where, where, sizeof where));
+    return text;
+}
+
+uint64_t pool_held(const struct bfc_segment_pool *pool) {
+    return bfc_subtract_saturating(pool->stats.reserved, pool->pages.asleep);
 }

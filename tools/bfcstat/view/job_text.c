@@ -26,13 +26,14 @@ static const char *find_configured(const struct bfc_job *job, const char *name, 
     return text;
 }
 
-/* Writes the command, after its user if that is another, its rank and what the job waits for:
+/* Writes the command, after its user if that is another, its sleep, what it waits for and its rank:
  * "alice: waits for 3.20 GiB for 12.0 s, position 2: rank 3 of 4: train.py". */
 static const char *command_of(const struct findings *findings, const struct bfc_job *job,
-                              const struct bfc_waiter *waiter, char *text, size_t size) {
+                              const struct bfc_segment_pool *pool, char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;
+    const struct bfc_waiter *waiter = pool ? job_waiter(job, (unsigned)(pool - job->pools)) : NULL;
     const char *other = other_user(findings, job);
-    char waiting[WAITER_TEXT], user[72] = "", rank[48] = "", command[256];
+    char waiting[WAITER_TEXT], user[72] = "", rank[48] = "", command[256], asleep[SLEEP_TEXT];
     if (other)
         snprintf(user, sizeof user, "%s: ", other);
     if (header->rank >= 0 && header->ranks > 0)
@@ -40,7 +41,8 @@ static const char *command_of(const struct findings *findings, const struct bfc_
                  header->ranks);
     else if (header->rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", header->rank);
-    snprintf(text, size, "%s%s%s%s%s%s", user, job_sleep_prefix(job),
+    job_sleep_text(job, pool, asleep, sizeof asleep);
+    snprintf(text, size, "%s%s%s%s%s%s%s", user, asleep, *asleep ? ": " : "",
              waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank,
              job_command(job, command, sizeof command));
     return text;
@@ -83,13 +85,12 @@ static int add_row(struct text_table *table, const struct findings *findings,
         pool_uuid(pool, uuid, sizeof uuid),
         bfc_bytes_text(stats->in_use, in_use, sizeof in_use),
         bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
-        bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
+        bfc_bytes_text(pool_held(pool), reserved, sizeof reserved),
         limit_of(job, pool, limit, sizeof limit),
         bfc_share_text(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
-        command_of(findings, job, job_waiter(job, (unsigned)(pool - job->pools)), command,
-                   sizeof command),
+        command_of(findings, job, pool, command, sizeof command),
     };
     return add_cells(table, cells);
 }
@@ -240,10 +241,14 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
         fprintf(stream, "%13sdeferred %s, freed during a capture\n", "",
                 bfc_bytes_text(stats->deferred, a, sizeof a));
     }
-    show_amount(stream, "reserved", stats->reserved);
+    show_amount(stream, "reserved", pool_held(pool));
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
             plural_ending(stats->regions));
+    if (pool->pages.asleep) {
+        show_amount(stream, "asleep", pool->pages.asleep);
+        fputs("   not on the device\n", stream);
+    }
     show_fragmentation(pool, stream);
 }
 

@@ -173,6 +173,7 @@ static void put_totals(struct json_writer *json, const struct bfc_job *job) {
     json_unsigned(json, "requested", totals.requested);
     json_unsigned(json, "cached", totals.cached);
     json_unsigned(json, "reserved", totals.reserved);
+    json_unsigned(json, "asleep", totals.asleep);
     json_unsigned(json, "spilled", totals.spilled);
     json_unsigned(json, "spilled_blocks", totals.spilled_blocks);
     put_share(json, "hit_rate", all ? (double)totals.hits / (double)all : -1);
@@ -238,23 +239,6 @@ static void put_gate(struct json_writer *json, const struct bfc_segment_gate *ga
     json_unsigned(json, "left", gate->left);
     json_unsigned(json, "checks", gate->checks);
     json_string(json, "why", gate->why);
-    json_object_end(json);
-}
-
-static void put_sleep(struct json_writer *json, const struct bfc_job *job) {
-    const struct bfc_segment_sleep *sleep = &job->header.sleep;
-    json_object(json, "sleep");
-    json_string(json, "state", job_sleep_name(sleep->state));
-    json_unsigned(json, "since_ns", sleep->since_ns);
-    json_unsigned(json, "asleep", job_totals(job).asleep);
-    json_unsigned(json, "kept", sleep->kept);
-    json_string(json, "where", sleep->where);
-    json_string(json, "why", sleep->why);
-    json_unsigned(json, "falls", sleep->falls);
-    json_unsigned(json, "wakes", sleep->wakes);
-    json_unsigned(json, "refused", sleep->refused);
-    json_unsigned(json, "fall_ns", sleep->fall_ns);
-    json_unsigned(json, "wake_ns", sleep->wake_ns);
     json_object_end(json);
 }
 

@@ -124,3 +124,20 @@ void put_events(struct json_writer *json, const char *key, const struct bfc_even
     }
     json_array_end(json);
 }
+
+void put_sleep(struct json_writer *json, const struct bfc_job *job) {
+    const struct bfc_segment_sleep *sleep = &job->header.sleep;
+    json_object(json, "sleep");
+    json_string(json, "state", job_sleep_name(sleep->state));
+    json_unsigned(json, "since_ns", sleep->since_ns);
+    json_unsigned(json, "asleep", job_totals(job).asleep);
+    json_unsigned(json, "kept", sleep->kept);
+    json_string(json, "where", sleep->where);
+    json_string(json, "why", sleep->why);
+    json_unsigned(json, "falls", sleep->falls);
+    json_unsigned(json, "wakes", sleep->wakes);
+    json_unsigned(json, "refused", sleep->refused);
+    json_unsigned(json, "fall_ns", sleep->fall_ns);
+    json_unsigned(json, "wake_ns", sleep->wake_ns);
+    json_object_end(json);
+}

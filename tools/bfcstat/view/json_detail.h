@@ -18,6 +18,7 @@ void put_share(struct json_writer *json, const char *key, double share);
 void put_amounts(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_rank(struct json_writer *json, const struct bfc_segment_header *header);
+void put_sleep(struct json_writer *json, const struct bfc_job *job);
 void put_map(struct json_writer *json, const struct bfc_job *job);
 void put_events(struct json_writer *json, const char *key, const struct bfc_event *events,
                 size_t count);

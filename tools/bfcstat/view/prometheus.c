@@ -456,6 +456,10 @@ static uint64_t is_asleep(const struct bfc_segment_header *header) {
     return header->sleep.state == BFC_SLEEP_ASLEEP;
 }
 
+static uint64_t asleep_since(const struct bfc_segment_header *header) {
+    return is_asleep(header) ? header->sleep.since_ns / UINT64_C(1000000000) : 0;
+}
+
 static uint64_t sleep_falls(const struct bfc_segment_header *header) {
     return header->sleep.falls;
 }
@@ -481,6 +485,8 @@ static void put_jobs(const struct metrics *metrics) {
         {"gate_left_total", "counter", "Times that it was no longer one stream.", gate_left},
         {"gate_checks_total", "counter", "Checks that no work is unseen.", gate_checks},
         {"asleep", "gauge", "Whether the job is asleep.", is_asleep},
+        {"asleep_since_seconds", "gauge", "When it fell asleep, since 1970; 0: it is awake.",
+         asleep_since},
         {"sleeps_total", "counter", "Times that the job fell asleep.", sleep_falls},
         {"wakes_total", "counter", "Times that it woke.", sleep_wakes},
         {"wakes_refused_total", "counter", "Times that it could not wake.", sleep_refused},
@@ -494,6 +500,23 @@ static void put_jobs(const struct metrics *metrics) {
             putc('}', metrics->stream);
             put_value(metrics->stream, of_jobs[f].value(&job->header), 1);
         }
+    }
+}
+
+/* Says where the contents of the jobs that are asleep lie. */
+static void put_asleep_places(const struct metrics *metrics) {
+    const struct findings *findings = metrics->findings;
+    put_head(metrics, "asleep_contents_bytes", "gauge",
+             "What a job keeps in `where`, memory or a folder, while it is asleep.");
+    for (size_t i = 0; i < findings->job_count; i++) {
+        const struct bfc_job *job = &findings->jobs[i];
+        if (!is_asleep(&job->header))
+            continue;
+        fputs("bfcpreload_asleep_contents_bytes", metrics->stream);
+        put_job_labels(findings, job, metrics->stream);
+        put_label(metrics->stream, "where", job->header.sleep.where);
+        putc('}', metrics->stream);
+        put_value(metrics->stream, job_totals(job).asleep, 1);
     }
 }
 
@@ -626,6 +649,7 @@ static void put_all(const struct metrics *metrics) {
     put_last_resorts(metrics);
     put_family(metrics, &waiting, false, put_waiting);
     put_jobs(metrics);
+    put_asleep_places(metrics);
     put_all_gpus(metrics);
     put_tallies(metrics);
     put_coverage(metrics);

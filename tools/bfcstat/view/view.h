@@ -81,8 +81,14 @@ struct job_totals job_totals(const struct bfc_job *job);
 /* The name of a state of enum bfc_sleep_state. */
 const char *job_sleep_name(uint64_t state);
 
-/* Returns what goes before a sleeping job's command: "asleep: "; or nothing. */
-const char *job_sleep_prefix(const struct bfc_job *job);
+/* Writes "asleep for 12.0 s, 3.20 GiB in memory", with the bytes of the pool, or of all pools if
+ * `pool` is NULL; nothing if the job is not asleep. */
+#define SLEEP_TEXT 160u
+const char *job_sleep_text(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                           char *text, size_t size);
+
+/* Bytes that the pool has on the device: reserved and not asleep. */
+uint64_t pool_held(const struct bfc_segment_pool *pool);
 
 /* Returns the thread that waits for memory for this pool, the one that began first if several wait;
  * NULL: none. waited_ns is the time since it began; 0 if bfcstat's clock is behind the job's, as it
