@@ -12,14 +12,12 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_modes.h"
 
-/*
- * Whether all work goes to one stream, so that the next owner's runs after the last owner's on the
- * device without a fence: as bfc_only_stream_orders. Pages are excluded, because unmapping them
- * does not wait for work.
- */
+/* Whether all work goes to one stream, so that the next owner's runs after the last owner's on the
+ * device without a fence: as bfc_only_stream_orders. */
 static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    bool may = bfc_only_stream_may_be() && !arena->has_pages && !bfc_arena_is_host(arena) &&
-               !bfc_load_relaxed(&arena->fatal) && !bfc_contexts_are_several() &&
+    bool may = bfc_only_stream_may_be() && !bfc_load_relaxed(&arena->settlers) &&
+               !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
+               !bfc_contexts_are_several() &&
                !(bfc_contexts_hide() && bfc_reuse_has_company(driver));
     return may ? bfc_only_stream_orders() : 0;
 }
@@ -72,5 +70,6 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
         bfc_check_streams(driver, arena, number);
     if (UNLIKELY(!bfc_arena_plain_most(arena)))
         bfc_arena_let_plain(arena);
-    return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+    /* Unmapping a page does not wait for work, so the pool must know that there may be some. */
+    return bfc_reuse_take_back(arena, pointer, arena->has_pages ? BFC_STREAM_FENCE : BFC_NO_FENCE);
 }
