@@ -46,6 +46,12 @@ static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sl
 
 /* ---- memory of pages ---- */
 
+/* The room of the memory that sleeps belongs to the program still, so it is not told that this room
+ * is free (interpose/api/memory_info.c). */
+static uint64_t *asleep_of(struct bfc_sleeping_arena *sleeping) {
+    return &sleeping->arena->stats.section->pages.asleep;
+}
+
 /* Gives the page's memory back; returns how much. A page that cannot be unmapped keeps it, and the
  * next attempt finds it mapped. */
 static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
@@ -54,6 +60,7 @@ static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sl
         page->mapped = !calls->unmap(sleeping->arena, page->start, page->bytes);
     if (!page->page || page->mapped)
         return 0;
+    bfc_fetch_add_relaxed(asleep_of(sleeping), page->bytes);
     calls->release(sleeping->arena, page->page, page->bytes);
     page->page = 0;
     return page->bytes;
@@ -210,10 +217,6 @@ static bool release_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleepin
     return true;
 }
 
-static void note_asleep(struct bfc_sleeping_arena *sleeping, uint64_t bytes) {
-    bfc_store_relaxed(&sleeping->arena->stats.section->pages.asleep, bytes);
-}
-
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void)) {
     struct bfc_arena *arena = sleeping->arena;
     uint32_t gone = 0;
@@ -232,26 +235,35 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
     sleeping->asleep = true;
     sleeping->count = gone;
     sleeping->bytes = bytes;
-    note_asleep(sleeping, bytes);
     return bytes;
 }
 
 /* ---- waking ---- */
 
+static bool create_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page,
+                        struct bfc_ask *ask) {
+    if (page->page)
+        return true;
+    bool made =
+        calls_of(sleeping)->create(sleeping->arena, page->bytes, &page->page, ask) == BFC_RESERVED;
+    if (made)
+        bfc_fetch_sub_relaxed(asleep_of(sleeping), page->bytes);
+    else
+        page->page = 0;
+    return made;
+}
+
 bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first,
                                CUresult *error) {
     struct bfc_ask ask = {.is_first = is_first};
-    for (uint32_t i = 0; i < sleeping->count; i++) {
-        struct bfc_sleeping_page *page = &sleeping->pages[i];
-        if (page->page || calls_of(sleeping)->create(sleeping->arena, page->bytes, &page->page,
-                                                     &ask) == BFC_RESERVED)
-            continue;
-        page->page = 0;
-        uncreate(sleeping);
-        *error = ask.error ? (CUresult)ask.error : CUDA_ERROR_OUT_OF_MEMORY;
-        return false;
-    }
-    return true;
+    uint32_t made = 0;
+    while (made < sleeping->count && create_page(sleeping, &sleeping->pages[made], &ask))
+        made++;
+    if (made == sleeping->count)
+        return true;
+    uncreate(sleeping);
+    *error = ask.error ? (CUresult)ask.error : CUDA_ERROR_OUT_OF_MEMORY;
+    return false;
 }
 
 static bool map_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
@@ -276,6 +288,5 @@ CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int fil
         return result;
     }
     sleeping->count = 0;
-    note_asleep(sleeping, 0);
     return CUDA_SUCCESS;
 }

@@ -70,7 +70,7 @@ static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     int error = 0;
     static unsigned seen;
     waking = one;
-    CUresult result = create_pages(one);
+    CUresult result = goes_on() ? create_pages(one) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (result == CUDA_SUCCESS)
         result = bfc_sleeping_arena_restore(one, bfc_sleeping.file, goes_on, &error);
     if (result != CUDA_SUCCESS && goes_on())
