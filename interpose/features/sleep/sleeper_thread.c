@@ -26,8 +26,13 @@
  * BFC_SLEEP_IDLE. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* A begging job is served only by one that has been idle for this long, if that is due. */
+/* A begging job is served only by one that has been idle for this long, if that is due, and for as
+ * long as its last fall and the wake after it would take again. */
 #define LEAST_IDLE_NS (100 * MS)
+#define IDLE_FALLS 2
+/* A job that works has the device for at least so many times as long as its last fall took. So most
+ * of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
+#define TURN_FALLS 8
 
 static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
 static uint32_t asked; /* futex: the number of requests so far */
@@ -53,9 +58,14 @@ static uint64_t idle_for(void) {
 
 /* ---- whether to fall asleep ---- */
 
-static bool quantum_is_over(void) {
+static bool was_awake_for(uint64_t ns) {
     uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
-    return quantum_ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= quantum_ns;
+    return ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= ns;
+}
+
+static bool turn_is_over(void) {
+    return was_awake_for(quantum_ns) &&
+           was_awake_for(TURN_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns));
 }
 
 /* Whether an allocation of another job waits for memory that this one has (BFC_WAIT). */
@@ -81,7 +91,7 @@ static bool fall_asleep(bool forced) {
  * program up, since it would mostly find the same. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();
-    bool forced = quantum_is_over() && memory_is_due();
+    bool forced = turn_is_over() && memory_is_due();
     if (bfc_sleep_state() != BFC_SLEEP_AWAKE || now < retry_ns || (!forced && idle_for() < idle_ns))
         return;
     if (!fall_asleep(forced)) {
@@ -94,7 +104,9 @@ static void fall_if_due(void) {
 /* ---- requests ---- */
 
 static bool may_serve_beggar(void) {
-    return idle_for() >= idle_ns || (quantum_is_over() && idle_for() >= LEAST_IDLE_NS);
+    uint64_t least = IDLE_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns);
+    return idle_for() >= idle_ns ||
+           (was_awake_for(quantum_ns) && idle_for() >= bfc_max(LEAST_IDLE_NS, least));
 }
 
 static void wake_up(void) {

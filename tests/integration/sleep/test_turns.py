@@ -98,8 +98,9 @@ class Turns(unittest.TestCase):
         self.assertFalse(second.is_asleep())
         self.assertTrue(second.do("is_filled(a, 7, size)"))
 
-    def take_turns(self, count):
-        jobs = [self.job(TAKES_TURNS) for _ in range(count)]
+    def take_turns(self, count, **more):
+        """Returns how often each fell asleep, and how long all took."""
+        jobs = [self.job(TAKES_TURNS, **more) for _ in range(count)]
         for number, job in enumerate(jobs):
             job.do("exec(" + repr(ROUNDS) + ", globals())")
         began = time.monotonic()
@@ -110,12 +111,20 @@ class Turns(unittest.TestCase):
         self.assertEqual(answers, [0] * count, [job.said() for job in jobs])
         falls = [job.sleep()["falls"] for job in jobs]
         print(f"{count} jobs: {took:.1f} s, falls {falls}", flush=True)
+        return falls, took
 
     def test_two_take_turns(self):
         self.take_turns(2)
 
     def test_three_take_turns(self):
         self.take_turns(3)
+
+
+    def test_turns_are_long_against_what_they_cost(self):
+        """56 MiB are 14 copies: a fall takes 0.42 s or more, and then a turn at least 8 times that."""
+        falls, took = self.take_turns(2, SIM_LATENCY="cuMemcpyDtoHAsync_v2:30000,cuMemcpyHtoDAsync_v2:30000")
+        for count in falls:
+            self.assertLessEqual((count - 1) * 8 * 0.42, took)
 
 
 if __name__ == "__main__":
