@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,11 +160,17 @@ static void *run_sleeper(void *unused) {
     return NULL;
 }
 
+/* Without a thread, requests are answered all the same. */
 static void start_thread(void) {
-    if (!bfc_exchange_acq_rel(&started, true) && !bfc_background_start(run_sleeper, NULL)) {
-        bfc_store_release(&started, false);
-        bfc_log(BFC_LOG_WARN, "no thread that puts the job to sleep");
-    }
+    struct bfc_segment_sleep *told = bfc_sleep_told();
+    if (bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_sleeper, NULL))
+        return;
+    bfc_store_release(&started, false);
+    bfc_log(BFC_LOG_WARN, "no thread that puts the job to sleep");
+    snprintf(told->why, sizeof told->why, "the process gets no thread for it");
+    bfc_store_release(&told->answered, bfc_load_acquire(&told->asked) +
+                                           bfc_load_acquire(&told->begged) +
+                                           bfc_load_acquire(&told->wake_asked));
 }
 
 static uint64_t in_ns(double seconds) {

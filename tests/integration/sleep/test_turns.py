@@ -77,6 +77,16 @@ class Turns(unittest.TestCase):
         busy.end()
         self.assertTrue(idle.do("is_filled(a, 7, size)"))
 
+    def test_idle_job_sleeps_for_one_that_wakes(self):
+        sleeper = self.holding(50)
+        sleeper.fall_asleep()
+        idle = self.holding(50, TAKES_TURNS)
+        time.sleep(0.5)
+        self.assertTrue(sleeper.do("is_filled(a, 7, size)"))
+        self.assertTrue(idle.is_asleep())
+        sleeper.end()
+        self.assertTrue(idle.do("is_filled(a, 7, size)"))
+
     def test_without_leave_it_is_left_alone(self):
         idle = self.holding(50)
         other = self.job()
