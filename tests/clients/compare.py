@@ -46,6 +46,7 @@ CLIENTS = {
         {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, {"STEPS_OWN_ALLOCATOR": "1"}], "9 ", 1),
     # Without its cache PyTorch sends no tensors to other processes.
     "torch-between": ("long", ["torch_between.py"], [{}], "right", 12),
+    "torch-sleep": ("long", ["torch_sleep.py"], [{"BFC_SLEEP_IDLE": "0.3"}], "right", 36),
     "frameworks": ("long", ["frameworks.py"], [{}], "right", 18),
     "cupy": ("long", ["pytest_lines.py", "sources/cupy-*/tests", *CUPY], [{"SIM_DEVICES": "2"}],
              "passes", 150),

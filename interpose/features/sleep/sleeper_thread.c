@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,9 +27,14 @@
  * BFC_SLEEP_IDLE. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job begs for memory, this one falls asleep for it once its BFC_SLEEP_QUANTUM is
- * over, but only if it has been idle for this long. */
+/* When another job begs for memory, this one falls asleep for it once its turn is over, but only if
+ * it has been idle for this long, and for as long as its last fall and the wake after it would take
+ * again. */
 #define LEAST_IDLE_NS (100 * MS)
+#define IDLE_FALLS 2
+/* A job that works has the device for at least so many times as long as its last fall took. So most
+ * of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
+#define TURN_FALLS 8
 
 static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
 static uint32_t asked; /* futex: how often other processes have made requests */
@@ -55,9 +61,14 @@ static uint64_t idle_for(void) {
 
 /* ---- whether to fall asleep ---- */
 
-static bool quantum_is_over(void) {
+static bool was_awake_for(uint64_t ns) {
     uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
-    return quantum_ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= quantum_ns;
+    return ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= ns;
+}
+
+static bool turn_is_over(void) {
+    return was_awake_for(quantum_ns) &&
+           was_awake_for(TURN_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns));
 }
 
 /* Whether an allocation of another job waits for memory that this one has (BFC_WAIT). */
@@ -83,7 +94,7 @@ static bool fall_asleep(bool forced) {
  * as long as the failure held the program up, since it would mostly fail for the same reason. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();
-    bool forced = quantum_is_over() && memory_is_due();
+    bool forced = turn_is_over() && memory_is_due();
     if (bfc_sleep_state() != BFC_SLEEP_AWAKE || now < retry_ns || (!forced && idle_for() < idle_ns))
         return;
     if (!fall_asleep(forced)) {
@@ -96,7 +107,9 @@ static void fall_if_due(void) {
 /* ---- requests ---- */
 
 static bool may_serve_beggar(void) {
-    return idle_for() >= idle_ns || (quantum_is_over() && idle_for() >= LEAST_IDLE_NS);
+    uint64_t least = IDLE_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns);
+    return idle_for() >= idle_ns ||
+           (was_awake_for(quantum_ns) && idle_for() >= bfc_max(LEAST_IDLE_NS, least));
 }
 
 static void wake_up(void) {
@@ -149,11 +162,17 @@ static void *run_sleeper(void *unused) {
     return NULL;
 }
 
+/* Without a thread, requests are answered all the same. */
 static void start_thread(void) {
-    if (!bfc_exchange_acq_rel(&started, true) && !bfc_background_start(run_sleeper, NULL)) {
-        bfc_store_release(&started, false);
-        bfc_log(BFC_LOG_WARN, "no thread that puts the job to sleep");
-    }
+    struct bfc_segment_sleep *told = bfc_sleep_told();
+    if (bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_sleeper, NULL))
+        return;
+    bfc_store_release(&started, false);
+    bfc_log(BFC_LOG_WARN, "no thread that puts the job to sleep");
+    snprintf(told->why, sizeof told->why, "the process gets no thread for it");
+    bfc_store_release(&told->answered, bfc_load_acquire(&told->asked) +
+                                           bfc_load_acquire(&told->begged) +
+                                           bfc_load_acquire(&told->wake_asked));
 }
 
 static uint64_t in_ns(double seconds) {

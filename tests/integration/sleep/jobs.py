@@ -18,11 +18,11 @@ ON = {"BFC_BACKING": "pages", "BFC_GATE": "on"}
 
 
 class Job:
-    def __init__(self, test, settings=ON, **more):
+    def __init__(self, test, settings=ON, wrapper=(), program=(sys.executable, PLAYER, LIBCUDA), **more):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("BFC_", "SIM_"))}
         self.errors = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
-            [sys.executable, PLAYER, LIBCUDA], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*wrapper, *program], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.errors, env={**clean, "LD_PRELOAD": PRELOAD, "BFC_LOG": "info", **settings}, **more)
         self.pid = self.process.pid
         test.addCleanup(self.end)

@@ -77,6 +77,16 @@ class Turns(unittest.TestCase):
         busy.end()
         self.assertTrue(idle.do("is_filled(a, 7, size)"))
 
+    def test_idle_job_sleeps_for_one_that_wakes(self):
+        sleeper = self.holding(50)
+        sleeper.fall_asleep()
+        idle = self.holding(50, TAKES_TURNS)
+        time.sleep(0.5)
+        self.assertTrue(sleeper.do("is_filled(a, 7, size)"))
+        self.assertTrue(idle.is_asleep())
+        sleeper.end()
+        self.assertTrue(idle.do("is_filled(a, 7, size)"))
+
     def test_without_leave_it_is_left_alone(self):
         idle = self.holding(50)
         other = self.job()
@@ -98,8 +108,9 @@ class Turns(unittest.TestCase):
         self.assertFalse(second.is_asleep())
         self.assertTrue(second.do("is_filled(a, 7, size)"))
 
-    def take_turns(self, count):
-        jobs = [self.job(TAKES_TURNS) for _ in range(count)]
+    def take_turns(self, count, **more):
+        """Returns how often each fell asleep, and how long all took."""
+        jobs = [self.job(TAKES_TURNS, **more) for _ in range(count)]
         for number, job in enumerate(jobs):
             job.do("exec(" + repr(ROUNDS) + ", globals())")
         began = time.monotonic()
@@ -110,12 +121,20 @@ class Turns(unittest.TestCase):
         self.assertEqual(answers, [0] * count, [job.said() for job in jobs])
         falls = [job.sleep()["falls"] for job in jobs]
         print(f"{count} jobs: {took:.1f} s, falls {falls}", flush=True)
+        return falls, took
 
     def test_two_take_turns(self):
         self.take_turns(2)
 
     def test_three_take_turns(self):
         self.take_turns(3)
+
+
+    def test_turns_are_long_against_what_they_cost(self):
+        """56 MiB are 14 copies: a fall takes 0.42 s or more, and then a turn at least 8 times that."""
+        falls, took = self.take_turns(2, SIM_LATENCY="cuMemcpyDtoHAsync_v2:30000,cuMemcpyHtoDAsync_v2:30000")
+        for count in falls:
+            self.assertLessEqual((count - 1) * 8 * 0.42, took)
 
 
 if __name__ == "__main__":
