@@ -41,10 +41,10 @@ uint64_t regions_releasable(const struct bfc_pool *pool) {
     return bytes;
 }
 
-static region_index largest_idle(const struct bfc_pool *pool) {
+region_index regions_largest_idle(const struct bfc_pool *pool, bool apart) {
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (region_idle_block(pool, &pool->regions[r]) &&
+        if (region_idle_block(pool, &pool->regions[r]) && (apart || !pool->regions[r].apart) &&
             (!best || pool->regions[r].size > pool->regions[best].size))
             best = r;
     return best;
@@ -88,7 +88,7 @@ uint64_t region_release(struct bfc_pool *pool, region_index r) {
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = 0;
     region_index r;
-    while (released < bytes && (r = largest_idle(pool))) {
+    while (released < bytes && (r = regions_largest_idle(pool, true))) {
         uint64_t went = region_release(pool, r);
         if (!went)
             break;

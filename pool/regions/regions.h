@@ -8,6 +8,9 @@
 /* Returns the ready block that fills the region. 0: there is none, or the region is held or of
  * pages. */
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region);
+/* Returns the largest idle region; 0: there is none. With `apart` it may be one that is set apart.
+ */
+region_index regions_largest_idle(const struct bfc_pool *pool, bool apart);
 /* Gives an idle region back. Returns its size; 0: the upstream did not take it, and the region is
  * the pool's as before. */
 uint64_t region_release(struct bfc_pool *pool, region_index r);

@@ -11,7 +11,8 @@
  * 1.1 times the most that was ever in use. They are merged when much less is in use than at most,
  * and a good part of the memory is idle; and only if the pool has taken new regions since the last
  * time, so that a program which repeats itself is soon left alone. Besides, while more is reserved
- * than 1.1 times the most that was in use, single idle regions go back.
+ * than 1.1 times the most that was in use, single idle regions go back; not those that are set
+ * apart, since a plan is about to use them.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
@@ -57,6 +58,7 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
 
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     uint64_t released = 0;
+    region_index r;
     if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
         return 0;
     pool_enter(pool);
@@ -65,9 +67,9 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
      * the bound together; releases that the driver refuses count as well. */
     if (should_merge(pool)) {
         released = merge_regions(pool);
-    } else if (may_release(pool) && regions_releasable(pool)) {
+    } else if (may_release(pool) && (r = regions_largest_idle(pool, false))) {
         pool->surplus_releases++;
-        released = regions_release(pool, 1);
+        released = region_release(pool, r);
     }
     if (released)
         policy_note_surplus(pool);

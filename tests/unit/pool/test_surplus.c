@@ -94,6 +94,23 @@ Test(surplus, refused_is_kept) {
     fake.refuse_release = 0;
 }
 
+static bool is_there(bfc_addr start) {
+    struct bfc_block_info block;
+    return bfc_pool_find(pool, start, &block) && block.region_start == start;
+}
+
+/* A plan's memory is idle until the plan's next block, and is no surplus. */
+Test(surplus, plan_is_kept) {
+    bfc_addr planned;
+    open_pool(BFC_POLICY_BFC);
+    cr_assert_eq(bfc_pool_add_apart(pool, 500 * MIB, &planned), BFC_OK);
+    cr_assert_gt(outgrow(10), 0);
+    cr_assert(is_there(planned));
+    cr_assert(bfc_pool_set_apart(pool, planned, false));
+    bfc_pool_trim(pool, UINT64_MAX);
+    cr_assert_not(is_there(planned));
+}
+
 Test(surplus, is_of_policy_bfc) {
     open_pool(BFC_POLICY_PYTORCH);
     cr_assert_eq(outgrow(10), 0);
