@@ -17,19 +17,16 @@
 #define TRIED_LONG 4
 /* how many repetitions of the longest length are compared to choose a length */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2 /* the same where a length is above SHORT */
-#define LEAST_ALLOCATIONS                                                                          \
-    64             /* the fewest allocations, over all repetitions, that must match the            \
-                    * loop */
-#define ALIKE 7    /* how many tenths of the allocations must match the loop */
+#define LONG_PASSES 2        /* the same where a length is above SHORT */
+#define LEAST_ALLOCATIONS 64 /* the fewest allocations of all repetitions that must match */
+#define ALIKE 7              /* how many tenths of the allocations must match the loop */
 #define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
 /* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */
 #define LIKE 0.3
 /* a shorter period is preferred if it is alike to at least this part of the best one */
 #define NEARLY 0.9
 #define ROUNDS 8 /* how often a loop is corrected at most */
-#define COPIES 4 /* how many repetitions are written: three make a period, and one may lack frees  \
-                  */
+#define COPIES 4 /* repetitions that are written: three make a period, one may lack frees */
 
 struct search {
     const struct events *events;
