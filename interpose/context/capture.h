@@ -56,7 +56,7 @@ static inline bool bfc_capture_was_seen(void) {
  * entered the driver yet. Both a wait and a capture publish themselves before they check, so if
  * both begin together, one of them sees the other.
  */
-#define BFC_WAITS 64 /* so many counters that most threads use different ones */
+#define BFC_WAITS 64 /* the number of counters, enough that most threads use different ones */
 extern struct bfc_waits {
     unsigned under_way;
     char rest[60];

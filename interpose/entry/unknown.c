@@ -10,8 +10,8 @@
 #include "interpose/context/capture.h"
 #include "interpose/table/counter.h"
 
-/* A wrapper passes on so many words, whatever its entry takes: more than any driver call has. Words
- * beyond the caller's arguments are whatever its stack holds. */
+/* How many argument words a wrapper passes on, whatever its entry takes: more than any driver call
+ * has. Words beyond the caller's arguments are whatever its stack holds. */
 #define WORDS(X) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h), X(i), X(j), X(k), X(l)
 #define DECLARE(word) uintptr_t word
 #define PASS(word) word

@@ -35,7 +35,8 @@ struct bfc_events_thread {
     uint64_t when;
     /* how many calls come before the next one that is timed: allocations, frees */
     uint32_t until_timed[2];
-    uint32_t timed[2];    /* how many calls were timed so far, while they are timed closely */
+    uint32_t timed[2];    /* how many calls were timed so far; counted only until calls are timed
+                           * more seldom */
     uint32_t lane;        /* the offset of the thread's lane in a section; 0: it has none yet */
     bool gives_lane_back; /* whether the lane is given back at the thread's end */
 };

@@ -13,7 +13,8 @@
 
 struct loop_limits {
     double seconds;          /* how long planning may take, about; one plan is made in any case */
-    uint64_t least_bytes;    /* a loop that never has so many live bytes is not planned */
+    uint64_t least_bytes;    /* a loop is planned only if at some time it has at least this many
+                              * live bytes */
     bool same_sizes;         /* a loop whose sizes vary is not planned */
     const bool *interrupted; /* atomic; once it is set, loop_plan fails */
 };

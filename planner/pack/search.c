@@ -8,7 +8,7 @@
 #include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
-#define NODES_PER_LOOK 256 /* the stop flag is read once in so many steps */
+#define NODES_PER_LOOK 256 /* how many steps are made between two readings of the stop flag */
 #define NO_ENTRY UINT32_MAX
 /* the largest capacity; the sum of two such numbers fits into 31 bits */
 #define MOST_UNITS ((uint64_t)1 << 29)

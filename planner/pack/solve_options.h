@@ -14,7 +14,8 @@ struct solve_progress {
 
 struct solve_options {
     double seconds;    /* time limit; negative: 2.5 s, or up to 60 s to reach a capacity */
-    double enough;     /* a peak of at most so many times the bound ends the run; 0: not used */
+    double enough;     /* a peak of at most this many times the lower bound ends the run; 0: not
+                        * used */
     uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
     unsigned threads;
     uint64_t seed;

@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define BOXES_PER_LOOK 4096 /* the stop flag is read once in so many boxes */
+#define BOXES_PER_LOOK 4096 /* how many boxes are placed between two readings of the stop flag */
 
 struct node {
     uint32_t death; /* the least death of the unplaced boxes below the node of the tree */

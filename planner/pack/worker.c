@@ -19,9 +19,11 @@
 #define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
 #define SHORT_SEARCHES 12  /* short searches in one improvement */
 #define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
-#define FARTHEST 0.7          /* share of the short searches whose focus is the best so far */
-#define LEARNING 0.7          /* share of the short searches that use blame (ranks_learn) */
-#define MOST_SQUEAKS 40       /* the most tries in a row with one set of weights */
+#define FARTHEST                                                                                   \
+    0.7                 /* the share of short searches that start from the focus which was         \
+                         * best so far */
+#define LEARNING 0.7    /* share of the short searches that use blame (ranks_learn) */
+#define MOST_SQUEAKS 40 /* the most tries in a row with one set of weights */
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
     const size_t n = (size_t)(boxes > items ? boxes : items) + 1;

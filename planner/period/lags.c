@@ -8,7 +8,7 @@
  * all tokens changes */
 #define GRAM 4
 #define HOPS 8   /* how many later equal stretches a stretch votes for */
-#define FIRST 48 /* so many stretches at the beginning serve to make a distance exact */
+#define FIRST 48 /* how many stretches at the beginning serve to make a distance exact */
 #define NOWHERE UINT32_MAX
 
 struct voting {

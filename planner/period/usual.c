@@ -8,24 +8,25 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4 /* so many repetitions are needed if nine tenths of them match */
-#define CLEAR_PASSES 8 /* so many are needed if fewer of the allocations match */
-#define MOST_PASSES 12 /* so many repetitions are compared at most */
-#define SHORT 512      /* loops of at most so many allocations take little time to compare */
-/* if a length is above SHORT, so many lengths, those with the most votes, are compared */
+#define LEAST_PASSES 4 /* the fewest repetitions for a loop of which nine tenths match */
+#define CLEAR_PASSES 8 /* the fewest repetitions for a loop of which less matches */
+#define MOST_PASSES 12 /* the most repetitions that are compared */
+#define SHORT 512      /* the most allocations of a loop that takes little time to compare */
+/* how many lengths of a loop are compared, those with the most votes, if one of them is above
+ * SHORT */
 #define TRIED_LONG 4
-/* to choose a length, so many repetitions of the longest length are compared */
+/* how many repetitions of the longest length are compared to choose a length */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2        /* so many are compared if a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* so many allocations of all repetitions must match the loop */
-#define ALIKE 7              /* so many tenths of the allocations must match the loop */
+#define LONG_PASSES 2        /* the same where a length is above SHORT */
+#define LEAST_ALLOCATIONS 64 /* the fewest allocations of all repetitions that must match */
+#define ALIKE 7              /* how many tenths of the allocations must match the loop */
 #define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
 /* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */
 #define LIKE 0.3
 /* a shorter period is preferred if it is alike to at least this part of the best one */
 #define NEARLY 0.9
-#define ROUNDS 8 /* the loop is corrected at most so many times */
-#define COPIES 4 /* so many repetitions are written: three are a period, and one may lack frees */
+#define ROUNDS 8 /* how often a loop is corrected at most */
+#define COPIES 4 /* repetitions that are written: three make a period, one may lack frees */
 
 struct search {
     const struct events *events;

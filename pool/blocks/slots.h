@@ -11,7 +11,7 @@
 
 #include "pool/blocks/state.h"
 
-/* the memory of so many records is always kept; beyond that, memory goes back in pieces of this
+/* how many records keep their memory in any case; beyond that, memory goes back in pieces of this
  * size */
 #define SLOTS_KEPT 4096
 

@@ -54,7 +54,7 @@ struct rules {
     uint64_t small_most; /* blocks of at most this many bytes have regions of their own; 0: none
                             have, or `exact` is set and the policy decides */
     bool mixes; /* whether a request may take a block of the other zone before the pool grows */
-    uint64_t watched;     /* remake_before checks so many more allocations; 0 with `exact` */
+    uint64_t watched;     /* how many more allocations remake_before checks; 0 with `exact` */
     bool prepares;        /* whether `rounds` is set or `watched` is not 0 */
     uint64_t whole_above; /* regions of more than this many granules are kept whole (whole.h) */
     uint64_t plain_most;  /* granules of the largest request that the hot path serves. 0 unless
@@ -155,9 +155,10 @@ struct bfc_pool {
     bool wanted_elsewhere;
     bool has_surplus; /* atomic: whether idle regions may have to go back (surplus.c) */
     uint64_t surplus_releases;
-    uint64_t merge_bytes; /* the next region has at least so many bytes, for idle ones that went */
-    uint64_t merge_calls; /* reserve_calls when idle regions were merged last */
-    uint64_t frees_grown; /* number of frees when the pool grew last */
+    uint64_t merge_bytes;   /* the least size of the next region, which takes the place of idle
+                             * regions that were merged */
+    uint64_t merge_calls;   /* reserve_calls when idle regions were merged last */
+    uint64_t frees_grown;   /* number of frees when the pool grew last */
     uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
     struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
     uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with

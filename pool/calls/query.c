@@ -7,7 +7,7 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-#define NEIGHBOURS_MOST 64 /* at most so many free neighbours on each side of a block count */
+#define NEIGHBOURS_MOST 64 /* the most free neighbours that count on each side of a block */
 
 static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
     const struct block *blocks = pool->blocks;

@@ -152,8 +152,8 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
-    /* At the place that lacks least, the pages of the ready neighbours stay; at another place those
-     * pages could move too, so fewer new ones may be needed. */
+    /* First tries the place that lacks the fewest bytes, where the pages of the ready neighbours
+     * stay. At another place those pages could move as well, so fewer new ones may be needed. */
     *place = widest_place(pool, request->granules);
     enough = supply_pages(pool, request, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))

@@ -43,7 +43,7 @@
 #define PAGE_PART 64
 /* A page is too large for a block if it exceeds this many times the size made for that block. */
 #define MUCH 8
-/* so many allocations are watched for each large page, and for each later step */
+/* how many allocations are watched for each large page, and for each later step */
 #define WATCHED 1024
 #define LOST_PART 2  /* with rule auto, scattered free blocks may lose this part of the slack */
 #define ROOM_PART 16 /* with rule auto, a page takes at most this part of what the limit leaves */

@@ -52,8 +52,8 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size);
 /* Opens every region to all allocations. False: no region was set apart. */
 bool apart_end(struct bfc_pool *pool);
 
-/* With BFC_ALLOCATE_APART, takes the request from a ready block of the regions that are set apart,
- * which they stay. False: no such block has room. */
+/* With BFC_ALLOCATE_APART, serves the request from a ready block of a region that is set apart from
+ * the others. The region stays set apart. False: no such block has room. */
 bool apart_spare(struct bfc_pool *pool, const struct request *request);
 
 /* Takes the request from a planned region even if the policy refuses its blocks. Without a plan,

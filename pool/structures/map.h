@@ -16,7 +16,7 @@
 
 #define MAP_FEWEST_BUCKETS 64
 #define MAP_FEWEST_KEPT 8192 /* buckets in eight pages: a table of this size does not shrink */
-/* so many blocks of a chain are looked at by map_glimpse; most chains have two */
+/* the most blocks of a chain that map_glimpse looks at; most chains have two */
 #define MAP_GLIMPSED 3
 
 struct map {

@@ -42,7 +42,7 @@ struct waiting_event {
 struct event_order {
     struct address_table places; /* its entries are struct event_place */
     bool knows; /* if true, an address without a place has no block, except in `unlisted_pools` */
-    uint64_t unlisted_pools; /* bit i: no answer lists the blocks of pool i */
+    uint64_t unlisted_pools; /* bit i: no list of blocks from the job names those of pool i */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
     struct bfc_event ordered[2 * BFC_EVENTS]; /* the events that the last call has put into order */

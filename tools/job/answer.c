@@ -13,8 +13,8 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-/* the job is asked at most so often, as other readers may take the file that was written for this
- * reader */
+/* how often the job is asked at most, since another reader may take the file that was written for
+ * this one */
 #define MOST_TRIES 100
 
 /* ---- asking ---- */

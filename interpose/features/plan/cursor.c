@@ -3,10 +3,10 @@
 
 enum {
     REACH = 16, /* how many slots are searched on each side of the expected one */
-    /* after so many allocations in a row without a match the position is lost */
+    /* the position is lost after this many allocations in a row that the plan does not have */
     MOST_UNMATCHED = 64,
-    SIGNS = 4, /* so many of a period's first slots must come in a row to find a lost position */
-    DOUBT = 8, /* a jump can be undone within so many allocations after it */
+    SIGNS = 4, /* a lost position is found when this many first slots of a period come in a row */
+    DOUBT = 8, /* a jump can be undone during this many allocations after it */
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {

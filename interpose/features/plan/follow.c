@@ -23,14 +23,15 @@
 enum {
     MISS = 10,   /* how many units of miss_budget one miss costs */
     CHANGE = 15, /* how many units each deviation from the plan adds */
-    AMPLE = 32,  /* a miss_budget of so many times the probable cost is ample */
+    AMPLE = 32,  /* miss_budget is ample if it is this many times the probable cost */
     /* the longest pause between requests for the plan's memory is 2 to this power, in periods */
     STRIPPED_MOST = 8,
 };
 
 /* The course that the calling thread used last. */
 static __thread struct {
-    uint64_t follower; /* id of the follower that has the course; 0: the thread has used none */
+    uint64_t follower; /* id of the follower (one pool's) to which the thread's course belongs; 0:
+                        * the thread has used no course */
     struct bfc_course *course;
     uint64_t thread; /* number of this thread in the process; 0: it has none yet */
     bool gives_back; /* end_thread is registered */

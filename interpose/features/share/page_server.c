@@ -1,4 +1,4 @@
-/* Answers importers. */
+/* Answers processes that import pages of this one: sends them descriptors of the pages. */
 #include "interpose/features/share/page_exports.h"
 
 #include <errno.h>

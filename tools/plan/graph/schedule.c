@@ -9,7 +9,7 @@
 #include "tools/plan/graph/flow.h"
 
 #define MOST_SEARCHED 10000 /* for a graph with more nodes, no better order is searched for */
-#define MOVES_PER_LOOK 64   /* so many moves are tried between two readings of the clock */
+#define MOVES_PER_LOOK 64   /* how many moves are tried between two readings of the clock */
 
 struct scheduler {
     const struct graph *graph;

@@ -33,7 +33,7 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* the first look is made when so many notes are taken */
+#define FIRST_LOOK 24 /* the thread first looks for a loop when it has this many notes of calls */
 #define PLANNING_SECONDS 2.0
 #define LEAST_SHARE 8 /* a loop is planned if it uses at least this fraction of the peak in use */
 #define LOOKING_SHARE 32 /* looking for loops takes at most this fraction of a processor */
@@ -43,19 +43,21 @@
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
 /* the thread sleeps for at most this fraction of the time since the last call */
 #define NAP_SHARE 8
-#define MOST_ENDED 8 /* so many arenas of ended contexts may still wait for the thread */
+#define MOST_ENDED 8 /* the most arenas of ended contexts that may wait for the thread */
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-/* so many periods are poor before the thread looks for another plan; doubled for each learned
- * loop */
+/* the thread looks for another plan after this many periods in which the plan served badly; doubled
+ * for each learned loop */
 #define POOR_PERIODS 32u
 /* weight of a period in which a third of the allocations miss; a tenth has weight 1 */
 #define POOR_WEIGHT 4
 /* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
 #define NICENESS 10
-#define PAUSE_TIMES 4 /* a pause lasts at least so many times as long as taking the notes */
+#define PAUSE_TIMES                                                                                \
+    4 /* a pause lasts at least this many times as long as taking the notes took                   \
+       */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
