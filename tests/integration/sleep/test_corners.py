@@ -176,6 +176,23 @@ class Corners(unittest.TestCase):
                 self.assertEqual(job.do("cuda.cuDevicePrimaryCtxReset_v2(0)"), 0)
                 self.assertEqual(other.do("free_bytes()"), 64 << 20, job.said())
 
+    def test_exit_in_the_middle(self):
+        for step, name in (("fall", "cuMemcpyDtoHAsync_v2"), ("fall", "cuMemUnmap"), ("wake", "cuMemCreate"),
+                           ("wake", "cuMemcpyHtoDAsync_v2")):
+            with self.subTest(f"{name} of a {step}"):
+                share = self.share()
+                path = share["SIM_SHARE"] + "-halted"
+                job = self.filled(SIM_HALT=f"{name}@{self.first_of(step, name)}:{path}", **share)
+                asked = job.asking("sleep")
+                if step == "wake":
+                    asked.wait()
+                    job.do("r = start(lambda: read(a, 8))")
+                self.await_file(path)
+                self.assertEqual(job.finish(), 0)
+                asked.kill()
+                asked.wait()
+                self.assertEqual(Job(self, share).do("free_bytes()"), 64 << 20)
+
     def first_of(self, step, name):
         """The number of the first such call of the first fall, or of the wake after it."""
         job = self.filled()
