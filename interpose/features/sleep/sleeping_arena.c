@@ -66,7 +66,7 @@ static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sl
     return page->bytes;
 }
 
-static void uncreate(struct bfc_sleeping_arena *sleeping) {
+static void uncreate_all(struct bfc_sleeping_arena *sleeping) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sleeping->count; i++)
         bytes += uncreate_page(sleeping, &sleeping->pages[i]);
@@ -151,7 +151,7 @@ static void close_copier(struct bfc_sleeping_arena *sleeping) {
 
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping) {
     if (sleeping->asleep)
-        uncreate(sleeping);
+        uncreate_all(sleeping);
     close_copier(sleeping);
     bfc_pool_thaw_pages(sleeping->arena->pool);
     bfc_scratch_end(sleeping->pages, (sleeping->room + 1) * sizeof *sleeping->pages);
@@ -261,7 +261,7 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
         made++;
     if (made == sleeping->count)
         return true;
-    uncreate(sleeping);
+    uncreate_all(sleeping);
     *error = ask.error ? (CUresult)ask.error : CUDA_ERROR_OUT_OF_MEMORY;
     return false;
 }
@@ -284,7 +284,7 @@ CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int fil
     if (result == CUDA_SUCCESS && !hand_pages(sleeping, sleeping->pages, sleeping->count, false))
         result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (result != CUDA_SUCCESS) {
-        uncreate(sleeping);
+        uncreate_all(sleeping);
         return result;
     }
     sleeping->count = 0;

@@ -1,5 +1,6 @@
 #include "interpose/features/sleep/turn.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -46,6 +47,7 @@ static bool try_turn(void) {
 
 /* In a forked child the thread that has the turn may not exist. */
 static bool await_turn(void) {
+    int error = errno;
     for (;;) {
         uint32_t seen = bfc_load_seq_cst(&given);
         if (try_turn())
@@ -53,6 +55,7 @@ static bool await_turn(void) {
         if (bfc_process_is_forked())
             return false;
         syscall(SYS_futex, &given, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        errno = error;
     }
 }
 

@@ -47,9 +47,10 @@ BFC_BYPASS_CALLS(BYPASS)
 AWAKE = """
 #include "interpose/driver/submission_calls.h"
 #define NAMED(name, ...) <name>
+#define MADE(name, parameters, call, then, place) <name @ place>
 the rows:
 BFC_AWAKE_CALLS(NAMED) BFC_SUBMISSION_CALLS(NAMED) BFC_STREAM_CALLS(NAMED) BFC_SYNCHRONOUS_CALLS(NAMED)
-BFC_INCIDENTAL_CALLS(NAMED) BFC_BYPASS_CALLS(NAMED) BFC_MAKING_CALLS(NAMED) BFC_CAPTURE_CALLS(NAMED)
+BFC_INCIDENTAL_CALLS(NAMED) BFC_BYPASS_CALLS(NAMED) BFC_MAKING_CALLS(MADE) BFC_CAPTURE_CALLS(NAMED)
 BFC_ASKED_CALLS(NAMED)
 """
 COUNTED_ROW = re.compile(r"<(\w+) @ ([^@]*) @ ([^@]*) @ (\w+)>")
@@ -160,7 +161,8 @@ class Awake:
     """Which calls are made with memory awake."""
 
     def __init__(self, interpose, asleep, include, compiler):
-        self.names = set(re.findall(r"<(\w+)>", rows_of(interpose, include, compiler, AWAKE)))
+        rows = re.findall(r"<(\w+)( @ BFC_HERE_ASLEEP)?", rows_of(interpose, include, compiler, AWAKE))
+        self.names = {name for name, sleeps in rows if not sleeps}
         self.asleep = set(names_in(asleep))
 
     def contradictions(self):

@@ -115,12 +115,12 @@ def block_until(stream, seconds):
 
 
 def hold_devices(count, seconds):
-    """In each of the devices a block, and work that ends `seconds` after that of the one before."""
+    """In each of the devices a block, and work that ends `seconds` after that of the next."""
     for device in range(count):
         begin(device)
         fill(allocate(MIB), 1, MIB)
         synchronize()
-        block_until(stream(1), seconds * (device + 1))
+        block_until(stream(1), seconds * (count - device))
 
 
 def end_unseen(device):

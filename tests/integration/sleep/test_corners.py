@@ -118,10 +118,10 @@ class Corners(unittest.TestCase):
         self.assertTrue(job.do(INTACT))
 
     def test_forked_in_the_middle_of_an_allocation(self):
+        """The child has nothing to wake, and its allocation fails as natively."""
         job = self.filled()
         job.fall_asleep()
-        names = ("cuCtxGetCurrent", "cuCtxGetId", "cuCtxGetDevice")
-        self.assertIsNotNone(job.do(f"forked_at({names}, lambda: code_of_allocation(30*MIB))"))
+        self.assertEqual(job.do("forked_at(('cuCtxGetId',), lambda: code_of_allocation(30*MIB))"), 3)
         self.assertTrue(job.do(INTACT))
 
     def halted(self, name, number):
@@ -175,6 +175,23 @@ class Corners(unittest.TestCase):
                 self.assertTrue(job.do(INTACT), job.said())
                 self.assertEqual(job.do("cuda.cuDevicePrimaryCtxReset_v2(0)"), 0)
                 self.assertEqual(other.do("free_bytes()"), 64 << 20, job.said())
+
+    def test_exit_in_the_middle(self):
+        for step, name in (("fall", "cuMemcpyDtoHAsync_v2"), ("fall", "cuMemUnmap"), ("wake", "cuMemCreate"),
+                           ("wake", "cuMemcpyHtoDAsync_v2")):
+            with self.subTest(f"{name} of a {step}"):
+                share = self.share()
+                path = share["SIM_SHARE"] + "-halted"
+                job = self.filled(SIM_HALT=f"{name}@{self.first_of(step, name)}:{path}", **share)
+                asked = job.asking("sleep")
+                if step == "wake":
+                    asked.wait()
+                    job.do("r = start(lambda: read(a, 8))")
+                self.await_file(path)
+                self.assertEqual(job.finish(), 0)
+                asked.kill()
+                asked.wait()
+                self.assertEqual(Job(self, share).do("free_bytes()"), 64 << 20)
 
     def first_of(self, step, name):
         """The number of the first such call of the first fall, or of the wake after it."""
