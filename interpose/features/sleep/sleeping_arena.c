@@ -54,10 +54,8 @@ static bool count_page(void *context, const struct bfc_page_info *page) {
 
 static bool list_page(void *context, const struct bfc_page_info *page) {
     struct bfc_sleeping_arena *sleeping = context;
-    if (page->pins || page->lost || sleeping->count == sleeping->room) {
-        sleeping->kept += page->bytes;
+    if (page->pins || page->lost || sleeping->count == sleeping->room)
         return true;
-    }
     uint64_t at = sleeping->count ? sleeping->pages[sleeping->count - 1].at +
                                         sleeping->pages[sleeping->count - 1].bytes
                                   : sleeping->bytes;
@@ -169,10 +167,8 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
     bfc_pool_hold_pages(arena->pool);
     for (uint32_t i = 0; i < sleeping->count; i++) {
         struct bfc_sleeping_page page = sleeping->pages[i];
-        if (!goes_on() || !calls->unmap(arena, page.start, page.bytes)) {
-            sleeping->kept += page.bytes;
+        if (!goes_on() || !calls->unmap(arena, page.start, page.bytes))
             continue;
-        }
         calls->release(arena, page.page, page.bytes);
         bfc_pool_set_page(arena->pool, page.start, 0, true);
         page.page = 0;
