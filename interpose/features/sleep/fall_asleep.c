@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -165,8 +166,9 @@ static const char *open_arenas(uint64_t *bytes) {
         *bytes += one->bytes;
     }
     return *bytes ? NULL
-                  : "it has no memory that can sleep: none in use, or all exported, registered, or "
-                    "shared with a peer";
+                  : "no pages can sleep: all exported, registered, a peer's, or regions (after "
+                    "captures: "
+                    "BFC_BACKING=pages)";
 }
 
 static const char *save_arenas(char *text, size_t size) {
@@ -208,23 +210,39 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
+/* Bytes of all pools that are on the device, also of such as have no pages. */
+static uint64_t find_kept(void) {
+    struct bfc_arena *arena = NULL;
+    struct bfc_pool_stats stats;
+    uint64_t kept = 0;
+    while ((arena = bfc_arena_next(arena))) {
+        if (!is_ours(arena))
+            continue;
+        bfc_pool_read_stats(arena->pool, &stats);
+        kept += bfc_subtract_saturating(stats.reserved,
+                                        bfc_load_relaxed(&arena->stats.section->pages.asleep));
+    }
+    return kept;
+}
+
 /* Gives the pages back to the device. Stops once a thread asks for the turn, since that waits for
  * the memory: the rest of the pages stays. */
 static void release_arenas(uint64_t began) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
-    uint64_t kept = 0, all = 0;
+    uint64_t all = 0;
     for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next) {
         uint64_t bytes = bfc_sleeping_arena_release(one, goes_on);
         bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_ASLEEP, bfc_kernel_now_ns() - began,
                                 bytes);
-        kept += one->kept;
         all += bytes;
     }
+    uint64_t kept = find_kept();
     bfc_store_relaxed(&told->kept, kept);
     bfc_store_relaxed(&told->fall_ns, bfc_kernel_now_ns() - began);
     bfc_fetch_add_relaxed(&told->falls, 1);
     snprintf(told->where, sizeof told->where, "%s", chosen_place()[0] ? chosen_place() : "memory");
-    snprintf(told->why, sizeof told->why, "%s", kept ? "exported or registered" : "");
+    snprintf(told->why, sizeof told->why, "%s",
+             kept ? "some is exported, registered, a peer's, or not of pages" : "");
     bfc_log(BFC_LOG_INFO, "asleep: %s went back to the device, %s stay; the contents are in %s",
             BFC_BYTES(all), BFC_BYTES(kept), told->where);
 }

@@ -84,10 +84,8 @@ static bool count_page(void *context, const struct bfc_page_info *page) {
 
 static bool list_page(void *context, const struct bfc_page_info *page) {
     struct bfc_sleeping_arena *sleeping = context;
-    if (page->pins || page->lost || sleeping->count == sleeping->room) {
-        sleeping->kept += page->bytes;
+    if (page->pins || page->lost || sleeping->count == sleeping->room)
         return true;
-    }
     uint64_t at = sleeping->count ? sleeping->pages[sleeping->count - 1].at +
                                         sleeping->pages[sleeping->count - 1].bytes
                                   : sleeping->bytes;
@@ -223,10 +221,8 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sleeping->count; i++) {
         struct bfc_sleeping_page page = sleeping->pages[i];
-        if (!goes_on() || !release_page(sleeping, &page)) {
-            sleeping->kept += page.bytes;
+        if (!goes_on() || !release_page(sleeping, &page))
             continue;
-        }
         sleeping->pages[gone++] = page;
         bytes += page.bytes;
     }

@@ -23,7 +23,6 @@ struct bfc_sleeping_arena {
     uint32_t count, room;
     uint64_t bytes; /* of all pages in the list */
     bool asleep;    /* the pages' memory went back to the device */
-    uint64_t kept;  /* bytes of pages that have to stay, and so are not in the list */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
 };

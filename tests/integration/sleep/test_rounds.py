@@ -32,7 +32,7 @@ def begin(seed, rounds, settings, more=()):
     return subprocess.Popen(
         [sys.executable, str(pathlib.Path(__file__).with_name("rounds.py")), LIBCUDA, str(seed), str(rounds), BFCSTAT,
          os.environ["KERNELS"], *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**clean, "LD_PRELOAD": PRELOAD, "BFC_SLEEP_IDLE": "0.004", "SIM_MEMORY": "256M", **settings})
+        env={**clean, "LD_PRELOAD": PRELOAD, "BFC_BACKING": "pages", "BFC_SLEEP_IDLE": "0.004", "SIM_MEMORY": "256M", **settings})
 
 
 class Rounds(unittest.TestCase):

@@ -135,6 +135,20 @@ class Sleeping(unittest.TestCase):
                 self.assertIn("exported", job.sleep()["why"])
                 self.assertTrue(job.do(INTACT))
 
+    def test_regions_after_a_capture_stay(self):
+        """With BFC_BACKING=auto, which BFC_SLEEP_IDLE sets, what a program takes after a capture is not of pages."""
+        job = self.filled({"BFC_SLEEP_IDLE": "1000"})
+        job.do("capture(lambda stream: fill_async(b, 9, 1000, stream))")
+        job.do("c = allocate(32*MIB); fill(c, 5, 32*MIB); synchronize()")
+        job.fall_asleep()
+        sleep = job.sleep()
+        self.assertGreaterEqual(sleep["asleep"], 64 << 20)
+        self.assertGreaterEqual(sleep["kept"], 32 << 20)
+        self.assertIn("not of pages", sleep["why"])
+        self.assertTrue(job.do(INTACT + " and is_filled(c, 5, 32*MIB)"))
+        job.do("free(a) or free(b)")
+        self.assertIn("BFC_BACKING=pages", job.stat("sleep").stderr)
+
     def test_capture_under_way(self):
         job = self.filled()
         job.do("s = stream(1); begin_capture(s)")

@@ -42,9 +42,6 @@ NOT_RUN = {
     ("docs/recipes.md", "docker"): IMAGE,
     ("docs/recipes.md", "/usr/share/bfcpreload/slurm/task-prolog"): "a line of a TaskProlog: the test slurm",
     ("docs/recipes.md", "kubectl"): "wants a cluster; the test containers reads the manifests",
-    ("docs/sleep.md", "bfcrun --sleep-idle"): "wants two terminals: the test sleep, one job",
-    ("docs/sleep.md", "bfcstat sleep"): "as above",
-    ("docs/sleep.md", "bfcstat wake"): "as above",
     ("docs/watching.md", "systemctl"): SYSTEM,
     ("docs/watching.md", "groupadd"): SYSTEM,
     ("docs/watching.md", "install -m"): SYSTEM,
@@ -117,7 +114,7 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="bfc-commands-", ignore_cleanup_errors=True)
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        for name in ("train.py", "array.py", "frame.py", "jupyter/__main__.py", "cudf/pandas/__main__.py"):
+        for name in ("train.py", "serve.py", "array.py", "frame.py", "jupyter/__main__.py", "cudf/pandas/__main__.py"):
             self.write(name, SAYS)
         for name in ("solver", "train", "ring"):
             self.write(name, f"#!{sys.executable}\n{SAYS}", 0o755)
@@ -139,8 +136,8 @@ class Commands(unittest.TestCase):
             file.write(text)
         os.chmod(path, mode)
 
-    def start_job(self):
-        job = subprocess.Popen(["bfcrun", "python", "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    def start_job(self, *options):
+        job = subprocess.Popen(["bfcrun", *options, "python", "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                env=self.environment)
         self.addCleanup(job.communicate)
         self.assertEqual(job.stdout.readline(), "ready\n")
@@ -149,8 +146,9 @@ class Commands(unittest.TestCase):
     def filled_in(self, block):
         """What a user puts in the place of examples; bfcstat finds a job."""
         block = block.replace("/path/to/", f"{BUILD}/interpose/").replace("/var/lib/node_exporter", self.folder)
+        options = ("--gate=on", "--backing=pages") if "bfcstat sleep" in block else ()
         if "bfcstat" in block or "10840" in block:
-            block = re.sub(r"\bPID\b|\b10840\b", str(self.start_job()), block)
+            block = re.sub(r"\bPID\b|\b10840\b", str(self.start_job(*options)), block)
         return block
 
     def run_block(self, block):
