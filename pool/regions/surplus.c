@@ -7,8 +7,9 @@
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
  * and the next region is as large as they were, within what was ever in use and a tenth. That is
- * done when much less is in use than was, and a good part of the memory is idle; and only after the
- * pool has taken new regions, so that it ends with a loop's first periods. Besides, while more is
+ * done when less is in use than was, and a good part of the memory is idle; until the next region
+ * is taken, others that become idle go as well. It begins again only after the pool has taken a new
+ * region, so that it ends with a loop's first periods. Besides, while more is
  * reserved than the most that was in use and a tenth, single idle regions go back; not those that
  * are set apart, since a plan is about to use them.
  *
@@ -33,11 +34,11 @@ static bool may_release(const struct bfc_pool *pool) {
 
 /* Idle regions are merged if at most MOST_USED tenths of the most are in use, and they have at
  * least 1 / IDLE_PART of what is reserved. */
-enum { MOST_USED = 6, IDLE_PART = 4 };
+enum { MOST_USED = 8, IDLE_PART = 6 };
 
 static bool should_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
-    unsigned count = 0;
+    unsigned count = pool->merge_bytes != 0;
     if (!policy_may_merge(pool) || stats->in_use / MOST_USED > stats->peak_in_use / 10)
         return false;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -49,7 +50,7 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     pool->merge_calls = pool->stats->reserve_calls;
     uint64_t released = regions_release(pool, UINT64_MAX);
     uint64_t room = bfc_subtract_saturating(policy_allowed(pool), pool->stats->reserved);
-    pool->merge_bytes = growth_on_device(bfc_min(released, room));
+    pool->merge_bytes = growth_on_device(bfc_min(pool->merge_bytes + released, room));
     return released;
 }
 
