@@ -8,11 +8,12 @@
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
  * and the next region is as large as they were together, as long as the pool then reserves at most
- * 1.1 times the most that was ever in use. They are merged when much less is in use than at most,
- * and a good part of the memory is idle; and only if the pool has taken new regions since the last
- * time, so that a program which repeats itself is soon left alone. Besides, while more is reserved
- * than 1.1 times the most that was in use, single idle regions go back; not those that are set
- * apart, since a plan is about to use them.
+ * 1.1 times the most that was ever in use. They are merged when less is in use than at most, and a
+ * good part of the memory is idle; until the next region is taken, others that become idle go back
+ * as well. It begins again only after the pool has taken a new region, so that a program which
+ * repeats itself is soon left alone. Besides, while more is reserved than 1.1 times the most that
+ * was in use, single idle regions go back; not those that are set apart, since a plan is about to
+ * use them.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
@@ -36,11 +37,11 @@ static bool may_release(const struct bfc_pool *pool) {
 
 /* Idle regions are merged if at most MOST_USED tenths of the most bytes that were ever in use are
  * in use now, and the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
-enum { MOST_USED = 6, IDLE_PART = 4 };
+enum { MOST_USED = 8, IDLE_PART = 6 };
 
 static bool should_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
-    unsigned count = 0;
+    unsigned count = pool->merge_bytes != 0;
     if (!policy_may_merge(pool) || stats->in_use / MOST_USED > stats->peak_in_use / 10)
         return false;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -52,7 +53,7 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     pool->merge_calls = pool->stats->reserve_calls;
     uint64_t released = regions_release(pool, UINT64_MAX);
     uint64_t room = bfc_subtract_saturating(policy_allowed(pool), pool->stats->reserved);
-    pool->merge_bytes = growth_on_device(bfc_min(released, room));
+    pool->merge_bytes = growth_on_device(bfc_min(pool->merge_bytes + released, room));
     return released;
 }
 
