@@ -11,7 +11,7 @@
 #include "base/open_file.h"
 #include "base/shared_folder.h"
 #include "segment/name.h"
-#include "segment/process.h"
+#include "segment/process_life.h"
 #include "segment/segment_file.h"
 
 /* ---- segments ---- */

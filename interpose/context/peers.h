@@ -32,7 +32,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
 /* The functions below tell which devices may use the owner's memory now. For that each pair also
  * holds the accessor's device, and whether access is on. They are for memory that belongs to the
- * device and not to the context (interpose/features/pages/paging.h). */
+ * device and not to the context (interpose/features/pages/page_backing.h). */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Notes that access was turned on or off; nothing happens for a pair that is not known. */

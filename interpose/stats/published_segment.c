@@ -26,7 +26,7 @@
 #include "interpose/host/quiet.h"
 #include "interpose/table/feature.h"
 #include "segment/left_over.h"
-#include "segment/process.h"
+#include "segment/process_life.h"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;

@@ -3,11 +3,11 @@
 #define BFC_POOL_PAGING_H
 
 #include "base/numbers.h"
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 #include "pool/structures/page_table.h"
 
 /*
- * Invariants (checked by bfc_pool_check), with those of state.h:
+ * Invariants (checked by bfc_pool_check), with those of pool_state.h:
  *
  * - A region that is `paged` is a reservation of addresses, of which each byte has a page or is
  *   bare; other regions come from the upstream's `reserve`.

@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_REGION_H
 #define BFC_POOL_REGION_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /*
  * Adds a region as `region` describes it, which is neither held nor apart, and has another head.

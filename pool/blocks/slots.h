@@ -9,7 +9,7 @@
 #ifndef BFC_POOL_SLOTS_H
 #define BFC_POOL_SLOTS_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /* how many records keep their memory in any case; beyond that, memory goes back in pieces of this
  * size */

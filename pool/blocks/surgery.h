@@ -6,8 +6,8 @@
 #define BFC_POOL_SURGERY_H
 
 #include "base/compiler.h"
+#include "pool/blocks/pool_state.h"
 #include "pool/blocks/slots.h"
-#include "pool/blocks/state.h"
 #include "pool/blocks/whole.h"
 
 /* Adds a node to the address index for b, which was just linked to its neighbours. */

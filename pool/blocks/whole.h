@@ -9,7 +9,7 @@
 #ifndef BFC_POOL_WHOLE_H
 #define BFC_POOL_WHOLE_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /* A request of at most 1 / WHOLE_PART of the least large region takes from other bins first. */
 #define WHOLE_PART 8

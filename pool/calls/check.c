@@ -1,4 +1,4 @@
-/* Checks the invariants of state.h and paging.h. O(blocks) under the lock. */
+/* Checks the invariants of pool_state.h and paging.h. O(blocks) under the lock. */
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/surgery.h"

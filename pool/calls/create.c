@@ -4,8 +4,8 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
+#include "pool/blocks/pool_state.h"
 #include "pool/blocks/slots.h"
-#include "pool/blocks/state.h"
 #include "pool/paging/page_plan.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"

@@ -6,7 +6,7 @@
 #ifndef BFC_POOL_GROW_H
 #define BFC_POOL_GROW_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /* Takes growth_lock; drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);

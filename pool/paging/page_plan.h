@@ -5,7 +5,7 @@
 #ifndef BFC_POOL_PLAN_H
 #define BFC_POOL_PLAN_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 struct page_plan {
     bfc_addr at;     /* where pages are mapped: first those of on_hand, then new ones */

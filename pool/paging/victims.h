@@ -3,7 +3,7 @@
 #ifndef BFC_POOL_VICTIMS_H
 #define BFC_POOL_VICTIMS_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 #include "pool/structures/page_table.h"
 
 /*

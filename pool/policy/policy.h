@@ -8,7 +8,7 @@
 #ifndef BFC_POOL_POLICY_H
 #define BFC_POOL_POLICY_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /* Policy pytorch serves blocks of at most this size from small segments of their own. */
 #define PYTORCH_SMALL (1 * MIB)

@@ -3,7 +3,7 @@
 #ifndef BFC_POOL_REGIONS_H
 #define BFC_POOL_REGIONS_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /* Returns the ready block that fills the region. 0: there is none, or the region is held or of
  * pages. */

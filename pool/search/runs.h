@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_RUNS_H
 #define BFC_POOL_RUNS_H
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 
 /*
  * Of all runs of neighbouring ready and pending blocks that have room for `granules`, finds the one

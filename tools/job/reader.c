@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
-#include "segment/process.h"
+#include "segment/process_life.h"
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 

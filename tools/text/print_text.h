@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "base/share.h"
+#include "base/percentage.h"
 
 #define TEXT_FIGURE 32u /* bytes that suffice for each figure below */
 

@@ -1,5 +1,5 @@
 /* Sets which devices may use a pool's pages. */
-#include "interpose/features/pages/paging.h"
+#include "interpose/features/pages/page_backing.h"
 
 #include "interpose/arena/arena.h"
 #include "interpose/context/capture.h"

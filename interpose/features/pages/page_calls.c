@@ -6,7 +6,7 @@
  * drivers a call that creates memory would invalidate another thread's capture. The driver's calls
  * themselves name a device or an address, and need no context.
  */
-#include "interpose/features/pages/paging.h"
+#include "interpose/features/pages/page_backing.h"
 
 #include "base/atomic.h"
 #include "base/bytes.h"

@@ -3,7 +3,7 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/features/pages/paging.h"
+#include "interpose/features/pages/page_backing.h"
 #include "interpose/table/feature.h"
 
 static void choose_backing(const struct bfc_driver *driver, struct bfc_arena *arena,

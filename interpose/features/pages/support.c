@@ -1,5 +1,5 @@
 /* Decides whether a pool is backed by pages, and of what kind these are. */
-#include "interpose/features/pages/paging.h"
+#include "interpose/features/pages/page_backing.h"
 
 #include <stdlib.h>
 

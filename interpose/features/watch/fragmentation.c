@@ -1,4 +1,4 @@
-#include "interpose/features/watch/watch.h"
+#include "interpose/features/watch/watching.h"
 
 #include "base/atomic.h"
 #include "base/numbers.h"

@@ -1,4 +1,4 @@
-#include "interpose/features/watch/watch.h"
+#include "interpose/features/watch/watching.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -1,11 +1,11 @@
-#include "interpose/features/watch/watch.h"
+#include "interpose/features/watch/watching.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/share.h"
+#include "base/percentage.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/features/common/message.h"

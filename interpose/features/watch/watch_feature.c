@@ -1,5 +1,5 @@
 /* The feature `watch`: the helper thread, which answers readers, and the summary at exit. */
-#include "interpose/features/watch/watch.h"
+#include "interpose/features/watch/watching.h"
 #include "interpose/table/feature.h"
 
 static const struct bfc_feature watch = {

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "pool/blocks/state.h"
+#include "pool/blocks/pool_state.h"
 #include "pool/calls/create.h"
 #include "tests/unit/pool/fake_upstream.h"
 

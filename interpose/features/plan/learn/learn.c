@@ -55,9 +55,7 @@
 #define POOR_WEIGHT 4
 /* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
 #define NICENESS 10
-#define PAUSE_TIMES                                                                                \
-    4 /* a pause lasts at least this many times as long as taking the notes took                   \
-       */
+#define PAUSE_TIMES 4 /* a pause lasts at least this many times as long as taking notes did */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 

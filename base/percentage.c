@@ -1,5 +1,5 @@
 /* Prints shares for people. */
-#include "base/share.h"
+#include "base/percentage.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "segment/process.h"
+#include "segment/process_life.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Whether the process that made a file still runs. No state, no allocation; thread-safe. */
-#ifndef BFC_SEGMENT_PROCESS_H
-#define BFC_SEGMENT_PROCESS_H
+#ifndef BFC_SEGMENT_PROCESS_LIFE_H
+#define BFC_SEGMENT_PROCESS_LIFE_H
 
 #include <stdbool.h>
 #include <stdint.h>

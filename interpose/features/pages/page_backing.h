@@ -4,8 +4,8 @@
  *
  * Pages belong to a device, not to a context, so they must be given back when the context ends.
  */
-#ifndef BFC_INTERPOSE_PAGING_H
-#define BFC_INTERPOSE_PAGING_H
+#ifndef BFC_INTERPOSE_PAGE_BACKING_H
+#define BFC_INTERPOSE_PAGE_BACKING_H
 
 #include "interpose/arena/state.h"
 #include "interpose/config/options.h"

@@ -1,6 +1,6 @@
 /* What the parts of the feature do for each other. */
-#ifndef BFC_INTERPOSE_WATCH_H
-#define BFC_INTERPOSE_WATCH_H
+#ifndef BFC_INTERPOSE_WATCHING_H
+#define BFC_INTERPOSE_WATCHING_H
 
 #include "interpose/config/process.h"
 #include "interpose/table/feature.h"

@@ -1,6 +1,6 @@
 /* Writes shares of a whole as text for people. */
-#ifndef BFC_BASE_SHARE_H
-#define BFC_BASE_SHARE_H
+#ifndef BFC_BASE_PERCENTAGE_H
+#define BFC_BASE_PERCENTAGE_H
 
 #include <stddef.h>
 
