@@ -17,24 +17,27 @@
  * 4 Ready memory goes back. The pages are frozen (pool/pages.h): a pool that has to grow asks for
  *   the turn as well. Frees, and allocations that fit, go on meanwhile and while asleep.
  * 5 The contents of all pages go to the store.
- * 6 Page by page: unmapped, released, noted as asleep. A page that the driver does not unmap stays
- *   where it is.
+ * 6 Page by page: noted as asleep, unmapped, released. A page that the driver does not unmap stays
+ *   where it is. Who ends the context gives back the pages that are not noted as asleep.
  *
  * Waking: all pages are made, or none; if the device is full the last resorts are tried, as for an
  * allocation. Then they are mapped at their old addresses, get access, and their contents; the
  * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back,
- * and the process is asleep as before: the call that needed the memory gets the error, and the next
- * one tries again.
+ * and the process is asleep as before: the call that needed the memory gets the error (BFC_ASLEEP,
+ * if it is an allocation), and the next one tries again. If it was in vain since a context is about
+ * to end, that is waited for, and the others wake.
  *
  * What stays on the device: pinned pages (exports, registrations), memory of contexts that others
  * have access to, regions that are not of pages, what the pool does not manage. A context's end
  * takes the contents along, and a forked child has no part in any of this.
  *
  * Lock order: the turn; the gate's lock; the pages' turn of a pool; a pool's lock. A thread that
- * waits for the turn holds none of these. The last two are not held during a driver call, since a
- * tool's callback in it may call us again: calls that need memory awake get an error then, and so
- * do those of a signal handler in the thread that has the turn. A thread that waits for the turn
- * inside a submission (a callback's call within the program's) ends any fall, even a forced one.
+ * waits for the turn holds none of these.
+ *
+ * A tool's callback may call us in the middle of a driver call of a fall or wake; so neither of the
+ * last two locks is held then. Of its calls, and those of a signal handler in the thread that has
+ * the turn, such as need memory awake get an error. A thread that waits for the turn inside a
+ * submission (a callback's call within the program's) ends any fall, even a forced one.
  */
 #ifndef BFC_INTERPOSE_SLEEP_H
 #define BFC_INTERPOSE_SLEEP_H
