@@ -15,7 +15,7 @@ enum { CHECK_EVERY = 4096 };
 /* An event may be seen as complete a little later than one that was recorded after it. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
-static bool is_busy; /* atomic: a thread uses `check`; others do without their look */
+static bool is_busy; /* atomic: a thread uses `check`; other threads then skip the check */
 static struct {
     uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
     struct event *events; /* two: one in the stream, one over the whole context */
@@ -38,8 +38,8 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
-/* Where no stream was used yet, all earlier work is complete, and with it what the event was last
- * recorded for, if ever. */
+/* Records the event in the only stream. Where no stream was used yet, nothing needs recording: all
+ * earlier work is complete, so the event counts as complete as well. */
 static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event, CUstream stream) {
     if (stream == BFC_STREAM_NONE_YET)
         return CUDA_SUCCESS;
@@ -47,7 +47,7 @@ static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event,
     return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
 }
 
-/* The check counts only if nothing was submitted between the two events. */
+/* Records both events of a check, which is under way only if no thread submitted work meanwhile. */
 static void record_both(const struct bfc_driver *driver, const struct bfc_arena *arena,
                         CUstream stream) {
     uint64_t before, after;
@@ -63,8 +63,8 @@ static void record_both(const struct bfc_driver *driver, const struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* While the only stream is held, it is not destroyed. It is held before the gate is entered, in the
- * same order as where the streams change. */
+/* Begins a check. While bfc_only_stream_hold holds the only stream, it is not destroyed. It is held
+ * before the gate is entered, since a thread that changes the streams takes both in that order. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (!driver->cuEventRecord || !have_events(driver, arena))
         return;

@@ -22,15 +22,16 @@ static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct b
     return may ? bfc_only_stream_orders() : 0;
 }
 
-/* The last fence of the calling thread. Until something is submitted, it covers all work. */
+/* The last fence that the calling thread has recorded. As long as the number of submissions is the
+ * one noted here, the fence covers all work. */
 static __thread struct {
     uint64_t arena; /* the arena's sequence */
     uint64_t submissions;
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
-/* Begins a trial, if one is due, with a fence of its own as its proof: one that was not recorded
- * yet could be void, and then counts as complete. */
+/* Begins a trial of the only stream (only_stream.h), if one is due. A new fence proves the trial:
+ * an earlier one that is not recorded yet could become void, and would then count as complete. */
 static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();

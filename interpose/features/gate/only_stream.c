@@ -117,7 +117,7 @@ static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
 }
 
-/* For bfcstat. */
+/* Publishes in the segment how many streams there are, which bfcstat shows. */
 static void publish_streams(void) {
     CUstream only = read_word();
     enum bfc_gate_streams streams = BFC_STREAMS_ONE;
@@ -153,7 +153,8 @@ static bool is_blocking(CUstream stream) {
            !(flags & CU_STREAM_NON_BLOCKING);
 }
 
-/* Are the legacy stream and a blocking one all streams that were used? */
+/* Makes the legacy stream and one blocking stream count as the only stream, if they are the two
+ * streams that were used. False: they are not. */
 static bool become_partners(CUstream only, CUstream stream) {
     CUstream other = only == CU_STREAM_LEGACY ? stream : only;
     if ((only != CU_STREAM_LEGACY && stream != CU_STREAM_LEGACY) ||
@@ -270,7 +271,7 @@ void bfc_only_stream_tell_hidden(void) {
         bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
 }
 
-/* The bar is there when this returns, also to the second of two threads that come at once. */
+/* Trials are barred when this returns, also for the second of two threads that call it at once. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
         return;
@@ -319,8 +320,8 @@ uint64_t bfc_only_stream_orders(void) {
 
 /* ---- trials ---- */
 
-/* False: there are reasons against a trial, or a thread is inside a submission. The word is changed
- * first, so a thread that begins a submission meanwhile waits for the lock. */
+/* Begins a trial. False: there are reasons against it, or a thread is inside a submission. The word
+ * is changed first, so a thread that begins a submission meanwhile waits for the lock. */
 static bool begin_trial(uint64_t *sum) {
     if (bars || read_word() != BFC_STREAMS_MANY || bfc_captures_exist() || bfc_peers_known() ||
         bfc_contexts_are_several())
@@ -335,7 +336,7 @@ static bool begin_trial(uint64_t *sum) {
     return false;
 }
 
-/* Is it time for a trial, now that so many more frees have passed? */
+/* Counts frees that have `passed`; true: it is time for a trial. */
 static bool is_due(int passed) {
     return bfc_fetch_sub_relaxed(&frees.to_trial, passed) <= passed;
 }

@@ -33,7 +33,8 @@ CUresult bfc_only_stream_meet(CUstream stream);
 bool bfc_only_stream_close(CUresult (*wake)(void));
 void bfc_only_stream_open(void);
 
-/* May there be one stream at present? A cheap first look. */
+/* Whether all work may go to one stream at present: a cheap look, to be confirmed by
+ * bfc_only_stream_orders. */
 static inline bool bfc_only_stream_may_be(void) {
     CUstream only = bfc_load_relaxed(&bfc_only.stream);
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
@@ -52,7 +53,8 @@ void bfc_only_stream_unbar(void);
  * more, which the log tells. */
 void bfc_only_stream_hide(const char *what);
 
-/* Tells the log and bfcstat of that, if it was so before there were settings or a segment. */
+/* Tells the log and bfcstat that submissions may be unseen, if bfc_only_stream_hide was called
+ * before there were settings or a segment. */
 void bfc_only_stream_tell_hidden(void);
 
 /* The stream is about to be destroyed, and its handle may come to mean another. */

@@ -260,7 +260,7 @@ static void look_at_queue(struct wait *wait) {
 
 /* ---- the waiter whose turn it is ---- */
 
-/* Bytes that the device lacks for the allocation. */
+/* Returns how many bytes the device lacks for the allocation. */
 static uint64_t device_lacks(const struct wait *wait) {
     return bfc_subtract_saturating(bfc_in_driver_pages(bfc_call_lacks(wait->call)),
                                    wait->free_bytes);

@@ -35,7 +35,7 @@ struct who_line {
         *source;    /* source file; NULL: not known, as of native code without debug information */
     uint64_t line;  /* in the source file */
     uint64_t place; /* native: offset in the function, or in the object; or an address */
-    bool inlined;   /* in the next function of the stack, as that was compiled */
+    bool inlined;   /* the compiler has inlined this function into the next one of the stack */
 };
 
 /* Stores the site's stack in `lines`, innermost first, at most `most` lines; returns their number.
