@@ -81,8 +81,8 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
-/* The fewest new regions before regions are merged. Whether enough are idle is looked at during
- * this many frees after the pool has grown; after those frees the pool is large enough as it is. */
+/* Regions are merged after at least so many new ones. Whether there are enough to merge is looked
+ * at in so many frees after the pool has grown: afterwards it suffices as it is. */
 enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {

@@ -7,11 +7,10 @@
  * this, training of GPT-2's size on an H100 reserved 1.93 times as much as was ever in use.
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
- * and the next region is as large as they were together, as long as the pool then reserves at most
- * 1.1 times the most that was ever in use. They are merged when much less is in use than at most,
- * and a good part of the memory is idle; and only if the pool has taken new regions since the last
- * time, so that a program which repeats itself is soon left alone. Besides, while more is reserved
- * than 1.1 times the most that was in use, single idle regions go back.
+ * and the next region is as large as they were, within what was ever in use and a tenth. That is
+ * done when much less is in use than was, and a good part of the memory is idle; and only after the
+ * pool has taken new regions, so that it ends with a loop's first periods. Besides, while more is
+ * reserved than the most that was in use and a tenth, single idle regions go back.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
@@ -33,8 +32,8 @@ static bool may_release(const struct bfc_pool *pool) {
            pool->surplus_releases < FIRST_RELEASES + pool->stats->frees / FREES_A_RELEASE;
 }
 
-/* Idle regions are merged if at most MOST_USED tenths of the most bytes that were ever in use are
- * in use now, and the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
+/* Idle regions are merged if at most MOST_USED tenths of the most are in use, and they have at
+ * least 1 / IDLE_PART of what is reserved. */
 enum { MOST_USED = 6, IDLE_PART = 4 };
 
 static bool should_merge(const struct bfc_pool *pool) {

@@ -212,8 +212,7 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
-/* Gives the pages back to the device. Stops once a thread asks for the turn, since that waits for
- * the memory: the rest of the pages stays. */
+/* Threads that have asked for the turn by now get it before the rest of the pages goes. */
 static void release_arenas(uint64_t began) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     uint64_t kept = 0, all = 0;

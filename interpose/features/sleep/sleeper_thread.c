@@ -26,8 +26,7 @@
  * BFC_SLEEP_IDLE. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job begs for memory, this one falls asleep for it once its BFC_SLEEP_QUANTUM is
- * over, but only if it has been idle for this long. */
+/* A begging job is served only by one that has been idle for this long, if that is due. */
 #define LEAST_IDLE_NS (100 * MS)
 
 static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */

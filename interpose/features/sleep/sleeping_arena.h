@@ -21,8 +21,8 @@ struct bfc_sleeping_arena {
     struct bfc_arena *arena; /* the record holds a reference to it */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
-    uint64_t bytes; /* of all pages in the list */
-    uint64_t kept;  /* bytes of pages that have to stay, and so are not in the list */
+    uint64_t bytes; /* of all pages */
+    uint64_t kept;  /* bytes of pages that are not among them, since they have to stay */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
 };

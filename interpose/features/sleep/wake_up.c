@@ -15,7 +15,7 @@
 
 /* ---- memory ---- */
 
-/* The arena that is being woken, which the last resorts ask for more memory for. */
+/* The arena that is being woken, for the last resorts. */
 static struct bfc_sleeping_arena *waking;
 
 static bool create_again(struct bfc_call *call) {
@@ -76,8 +76,7 @@ static CUresult restore_arena(struct bfc_sleeping_arena *one) {
     return result;
 }
 
-/* Wakes one arena after the other. Each leaves the list once it is awake; the others stay asleep
- * after an error, with their contents in the store. */
+/* An arena that has woken leaves the list, so the store has the contents of those that have not. */
 static CUresult restore_all(uint64_t began) {
     CUresult result = CUDA_SUCCESS;
     bfc_sleeping_drop_ended();
