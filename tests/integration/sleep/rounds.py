@@ -232,16 +232,18 @@ if LOOPS:
 
 
 def pace():
-    """Pauses about as long as a fall takes, so that some are over and some are broken off."""
+    """Pauses about as long as a fall takes, so that some are over and some are broken off. It ends early where the
+    job cannot sleep any more: the pool takes regions in place of pages that were refused."""
     dice = random.Random(SEED)
-    told = shown()["sleep"]
-    while not over.is_set() and not wrong and told["falls"] < ROUNDS:
+    told, slept = shown()["sleep"], time.monotonic()
+    while not over.is_set() and not wrong and told["falls"] < ROUNDS and time.monotonic() < slept + 60:
         for _ in range(10):
             go.set()
             time.sleep(dice.choice((0.005, 0.01, 0.02)))
             go.clear()
             time.sleep(0.005 + dice.random() * min(1, max(0.02, 2.5e-9 * told["fall_ns"])))
-        told = shown()["sleep"]
+        before, told = told, shown()["sleep"]
+        slept = time.monotonic() if told["falls"] > before["falls"] else slept
     over.set()
     go.set()
 
