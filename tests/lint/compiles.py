@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Every source compiles without a warning: compiles.py BUILD-FOLDER.
 
-For a build folder in which only some targets were built: each source file of which it has no object is
-compiled once, as the first target that has it would, for the compiler's messages alone. That finds what a
-whole build with this compiler would find, without its objects and links, and without a file that many
-targets share being compiled for each of them. Prints the messages; exit status 1 if there are any errors
-(with -Werror: or warnings), 2 for a wrong command line.
+For a build folder in which only some targets were built: each source of which it has no object, newer than
+all sources, is compiled for the compiler's messages alone, once for each set of definitions with which any
+target compiles it. That finds what a whole build with this compiler finds, without its objects and links,
+and without compiling what many targets share for each of them. Prints the messages; exit status 1 if there
+are any errors (with -Werror: or warnings), 2 for a wrong command line.
 """
 
 import concurrent.futures
@@ -14,6 +14,8 @@ import os
 import shlex
 import subprocess
 import sys
+
+import lint
 
 
 def load(build, name):
@@ -29,15 +31,25 @@ def make_generated_sources(build):
         subprocess.run(["ninja", "--quiet", "-C", build, *names], check=True)
 
 
-def commands(build):
-    """{source: its first compile command} for the sources without an object."""
+def newest(root):
+    return max(os.path.getmtime(os.path.join(root, name)) for name in lint.c_sources(root))
+
+
+def meaning(entry):
+    """What decides on the messages: the source, and what the command defines."""
+    defines = [word for word in shlex.split(entry["command"]) if word.startswith("-D")]
+    return entry["file"], tuple(sorted(defines))
+
+
+def commands(build, since):
+    """The first compile command of each meaning that has no object which was made after `since`."""
     first, made = {}, set()
     for entry in load(build, "compile_commands.json"):
-        source = entry["file"]
-        first.setdefault(source, entry)
-        if os.path.exists(os.path.join(build, entry["output"])):
-            made.add(source)
-    return {source: entry for source, entry in first.items() if source not in made}
+        output = os.path.join(build, entry["output"])
+        first.setdefault(meaning(entry), entry)
+        if os.path.exists(output) and os.path.getmtime(output) > since:
+            made.add(meaning(entry))
+    return [entry for key, entry in first.items() if key not in made]
 
 
 def compile_entry(entry):
@@ -55,13 +67,13 @@ def main(arguments):
         return 2
     build = os.path.abspath(arguments[0])
     make_generated_sources(build)
-    found = commands(build)
+    found = commands(build, newest(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        for text, bad in threads.map(compile_entry, found.values()):
+        for text, bad in threads.map(compile_entry, found):
             print(text, end="")
             failed += bad
-    print(f"{len(found)} sources compiled, {failed} with errors")
+    print(f"{len(found)} compiled, {failed} with errors")
     return 1 if failed else 0
 
 
