@@ -125,7 +125,8 @@ struct bfc_pool_config {
     uint64_t split_slack;
     uint64_t max_split; /* blocks from this size on are not split; UINT64_MAX, or with pages: all
                            may be */
-    /* sizes are rounded up to so many divisions of a power of two; 0, 1: not at all */
+    /* how many sizes there are from one power of two to the next, to which sizes are rounded up; 0,
+     * 1: not at all */
     uint64_t roundup;
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
@@ -142,7 +143,7 @@ struct bfc_pool_config {
     /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING means
      * nothing */
     bool reuse_pending;
-    /* in mode lazy: while at most so many bytes are pending, the pool grows rather than waits */
+    /* in mode lazy: while at most this many bytes are pending, the pool grows rather than waits */
     uint64_t pending_budget;
     /* whether an allocation fails as soon as the device refuses, without waits and without giving
      * regions back */

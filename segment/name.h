@@ -11,8 +11,8 @@
 
 #define BFC_SEGMENT_NAME_MAX 64u
 
-/* At most so many entries of the shared folder are read, in which programs may have thousands of
- * files. Reading so many takes some 20 ms. */
+/* The most entries of the shared folder that are read, since programs may have thousands of files
+ * there. Reading this many takes some 20 ms. */
 #define BFC_FOLDER_ENTRIES_MOST 65536
 
 struct bfc_segment_name {

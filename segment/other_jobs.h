@@ -13,7 +13,7 @@
 #include "layout/segment.h"
 #include "segment/deadlock.h"
 
-/* At most so many jobs on one device are considered. A device has no room for the contexts of more
+/* The most jobs on one device that are considered. A device has no room for the contexts of more
  * jobs. */
 #define BFC_JOBS_MOST 256u
 

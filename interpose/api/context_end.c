@@ -192,7 +192,7 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     unsigned long long id = bfc_context_id(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
-    bfc_thread_arena.has_context = false; /* if it was current, there may be none now */
+    bfc_thread_arena.has_context = false; /* `context` may have been the current one */
     bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
                                             bfc_handle_of(driver, context, id) != BFC_HANDLE_SAME);
     if (serves)

@@ -60,7 +60,8 @@ unsigned bfc_left_out_settle(struct bfc_options *options,
     unsigned told = 0;
     for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
         const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
-        if (i == sizeof needs / sizeof needs[0]) /* what sleep chooses may be left out as well */
+        /* before the second round, since what is chosen for sleep may be left out as well */
+        if (i == sizeof needs / sizeof needs[0])
             bfc_options_choose_for_sleep(options);
         if (!has_feature(need->feature))
             told += settle_need(options, need, complain, context);

@@ -44,8 +44,8 @@ struct bfc_options {
     struct bfc_amount limit;
     struct bfc_amount reserve;
     uint64_t spill;
-    double split_ratio; /* a block so many times the request is split; below 0: the pool's policy
-                           decides */
+    double split_ratio; /* a block of at least this many times the request is split; below 0: the
+                           pool's policy decides */
     struct bfc_amount split_slack;
     uint64_t max_split; /* bytes; UINT64_MAX: no limit */
     int roundup; /* 0: sizes are not rounded; else each power of two has 1 << (roundup - 1) sizes */

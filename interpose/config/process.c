@@ -199,7 +199,7 @@ bool bfc_process_read_options(struct bfc_options *options) {
     return pools;
 }
 
-/* In a forked child the state is wiped already, so there is nothing to change. */
+/* In a forked child the kernel has wiped the state (MADV_WIPEONFORK), so `usual` is 0 already. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)

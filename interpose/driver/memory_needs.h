@@ -27,7 +27,8 @@ enum bfc_need {
                          second call would do that part again */
     BFC_NEED_NARROW,  /* the call dates from before CUDA 3.2, with pointers of 32 bits, which hold
                          no address of device memory today */
-    BFC_NEED_WORK,    /* the call submits work to a stream, whose memory came with the stream */
+    BFC_NEED_WORK, /* the call submits work to a stream, and the memory for that was made with the
+                      stream */
     BFC_NEED_RELEASE, /* the call frees or ends something */
     BFC_NEED_NONE,    /* the call reads or sets something, or changes the host's records of it */
 };

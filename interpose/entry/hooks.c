@@ -59,7 +59,7 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
     return result;
 }
 
-/* The context that is current then may be none. */
+/* Follows a call after which the thread may have no current context, or another one. */
 static CUresult leave_context(CUresult result) {
     bfc_thread_arena.has_context = false;
     return result;

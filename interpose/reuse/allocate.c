@@ -97,7 +97,8 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
     outcome->status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    /* cleared, because a placer that refuses without asking the pool does not set it */
+    /* cleared, because a placer (arena/state.h) that refuses without asking the pool does not set
+     * it */
     block.error = 0;
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
     unsigned pending =

@@ -107,8 +107,8 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
 
 /* ---- freeing ---- */
 
-/* Each time so many fences were recorded, a free looks which are complete, since the pool itself
- * looks only when it finds no ready block. */
+/* Each time LOOK_EVERY fences were recorded, a free looks which fences are complete, since the pool
+ * itself looks only when it finds no ready block. */
 enum { LOOK_EVERY = 32 };
 
 /* Frees a block whose fence could not be recorded. If the reason is a peer that has ended unseen,

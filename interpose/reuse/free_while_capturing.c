@@ -71,8 +71,8 @@ static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *ar
     return waited == count;
 }
 
-/* The fence that was drawn last before the waits is complete after them, since it covers work that
- * was submitted before. */
+/* The last fence from before the waits is complete after them, since all work that it covers was
+ * submitted before the waits. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);

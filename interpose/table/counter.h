@@ -115,8 +115,8 @@ static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
     return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-/* Counts the thread as inside a submission. What bfc_submission_end adds to the count is `ending`.
- */
+/* Counts the thread as inside a submission, and sets `*end` to `ending`, which bfc_submission_end
+ * then adds to the thread's count. */
 static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
     if (UNLIKELY(!bfc_load_relaxed(&bfc_submitter.count)))
         bfc_counter->begin_thread();

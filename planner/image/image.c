@@ -96,8 +96,8 @@ static bool fill_events(struct image *image) {
     return good;
 }
 
-/* Writes the anchors: events whose token no other event has, sorted by token. False: no host
- * memory. */
+/* Writes the anchors, sorted by token: the events that differ from all others in (device, size,
+ * thread), which the token is a hash of. False: no host memory. */
 static bool find_anchors(struct image *image, const uint32_t *devices) {
     const uint32_t n = image->header.events;
     struct keyed *tokens = malloc(((size_t)n + 1) * sizeof *tokens);

@@ -167,8 +167,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns the row that dies last among `found` and those rows of the tree's entry `at` whose
- * kind is not that of `row`. */
+/* Returns the row that dies last among `found` and the rows that the tree's entry `at` stands for,
+ * without those of the same kind as `row`: of its stream or its class (kind_of). */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;
@@ -288,7 +288,8 @@ static bool check_space(struct validator *v, uint32_t from, uint32_t to) {
     return true;
 }
 
-/* Orders the rows by space, and by birth within a space: both sorts are stable. */
+/* Orders the rows by space, and by birth within a space: sorts by birth first, and the sort by
+ * space, which is stable, keeps that order. */
 static bool order_rows(struct validator *v, bool pinned_only) {
     const struct lifetime *rows = v->lifetimes->rows;
     v->count = 0;

@@ -17,8 +17,9 @@ struct floors {
     const struct box *boxes;
     /* by section: how often a box had no place in the section below the capacity */
     uint32_t *blame;
-    uint32_t *list;    /* the boxes of each section, one section after another */
-    uint32_t *list_at; /* by section, and the end: where its boxes begin in `list` */
+    uint32_t *list; /* the boxes of each section, one section after another */
+    /* by section: where its boxes begin in `list`; one more entry says where the last ones end */
+    uint32_t *list_at;
     /* by section: whether floors have risen since floors_raise examined the section */
     bool *changed;
     struct job *jobs; /* unplaced boxes of the section that is examined, by falling top */

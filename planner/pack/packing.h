@@ -30,8 +30,9 @@ struct arena_state {
     uint64_t *filled;          /* by item: the best offsets by hole filling (lock) */
     uint64_t filled_peak; /* lowest peak by hole filling; UINT64_MAX: it has not placed all items
                              yet (lock) */
-    uint64_t peak;        /* the lower of the two peaks, by parts and by hole filling (lock) */
-    uint32_t fills;       /* how many times hole filling was tried (lock) */
+    uint64_t peak;  /* the lower of filled_peak and the peak with the best packings of all parts
+                       (lock) */
+    uint32_t fills; /* how many times hole filling was tried (lock) */
     bool stale; /* whether better offsets were found, so that `peak` must be computed anew (lock) */
 };
 

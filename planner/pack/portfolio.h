@@ -37,7 +37,7 @@ bool portfolio_work(struct portfolio *portfolio, struct worker *worker);
 /* With the lock held: whether the time is over or the best plan is good enough. */
 bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
-/* With the lock held: the share of the work (0 to 1) that is done after so many seconds, measured
+/* With the lock held: the share of the work (0 to 1) that is done after `seconds` seconds, measured
  * by the way to a first plan as long as there is none, then by the time or the orders. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 

@@ -535,7 +535,7 @@ static void enter_group(struct search *s, struct group group) {
                                            .tried = NO_ENTRY};
 }
 
-/* Drops the groups and entries that were derived from the frame's candidate. */
+/* Drops the groups, and their entries, that were made when the frame's candidate was placed. */
 static void drop_lists(struct search *s, const struct frame *f) {
     s->groups_count = f->groups;
     s->pool_used = f->pool_used;

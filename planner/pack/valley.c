@@ -238,7 +238,8 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
 }
 
 /*
- * Every BOXES_PER_LOOK boxes, counts so many steps (watch.h) and looks at `stop`; false: it is set.
+ * Once in BOXES_PER_LOOK boxes, counts these boxes as steps (watch.h) and looks at `stop`. False:
+ * it is set.
  */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)

@@ -2,8 +2,8 @@
 
 #include "base/numbers.h"
 
-/* The numbers of live blocks may differ by one part in so many (1 / DIFFERENT) of a repetition's
- * allocations: they vary in loops of which a fifth of the allocations changes. */
+/* The numbers of live blocks may differ by 1 / DIFFERENT of a repetition's allocations: they vary
+ * in loops of which a fifth of the allocations changes. */
 #define DIFFERENT 2
 
 struct range {

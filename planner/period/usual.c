@@ -18,7 +18,7 @@
 /* how many repetitions of the longest length are compared to choose a length */
 #define SHORT_PASSES 3
 #define LONG_PASSES 2        /* the same where a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* the fewest allocations of all repetitions that must match */
+#define LEAST_ALLOCATIONS 64 /* the fewest allocations, of all repetitions, that match the loop */
 #define ALIKE 7              /* how many tenths of the allocations must match the loop */
 #define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
 /* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */

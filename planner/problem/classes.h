@@ -8,10 +8,12 @@
 #include "planner/model/lifetimes.h"
 
 struct classes {
-    uint32_t *leader;     /* by row: the first row of its class */
-    uint64_t *class_size; /* by leader: bytes of the class's largest row, rounded up to `align` */
-    uint64_t *place;      /* by leader: the class's start within its item, in bytes */
-    uint32_t *item;  /* by leader: the class's item, numbered from 0 in each space in row order */
+    uint32_t *leader; /* by row: the first row of its class */
+    /* by the class's leader: bytes of its largest row, rounded up to `align` */
+    uint64_t *class_size;
+    uint64_t *place; /* by the class's leader: the start of the class within its item, in bytes */
+    /* by the class's leader: its item, numbered from 0 in each space in row order */
+    uint32_t *item;
     uint32_t *items; /* by space: number of items */
 };
 

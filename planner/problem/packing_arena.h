@@ -32,7 +32,7 @@ struct arena {
     uint32_t *first; /* by item, with one entry more for the end: its first piece */
     uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */
     uint64_t bound;  /* no plan can have a lower peak */
-    uint64_t gap; /* rows of different streams share memory only if they are more than so many ticks
+    uint64_t gap; /* rows of different streams share memory only if they are more than `gap` ticks
                      apart */
     bool streams; /* rows of the problem have different streams */
     bool exact;

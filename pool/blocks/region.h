@@ -5,9 +5,9 @@
 #include "pool/blocks/pool_state.h"
 
 /*
- * Adds a region as `region` describes it, which is neither held nor apart, and has another head.
- * Returns the record of the one block that fills it, which is in no list and no count, and has no
- * state yet; or 0: the host has no memory for it.
+ * Adds a region with the fields of `region`, where `held` and `apart` must not be set, and with a
+ * head of its own. Returns the record of the one block that fills it, which is in no list and no
+ * count, and has no state yet; or 0: the host has no memory for it.
  */
 block_index region_attach(struct bfc_pool *pool, const struct region *region, enum block_zone zone);
 

@@ -123,7 +123,8 @@ static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     return perform_release(pool);
 }
 
-/* The same where pages would have to move for the request, and free blocks are scattered. */
+/* Does what release_larger does, where pages would have to move for the request and free blocks are
+ * scattered. */
 static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
     uint64_t bytes = round_to_pages(pool, request_size(request));
     bool moves = page_growth_room(pool, request->bytes) < bytes;
@@ -138,10 +139,10 @@ struct growth {
     bool settled; /* what could be waited for, so that pages may move, was waited for */
 };
 
-/* Waits for the work that may be under way in ready pages, so that they can move. A few
- * milliseconds for pages that need not move; as long as it takes, as a free of the driver's would,
- * where the limit or the device allows no new ones. Other threads may change pages during the long
- * wait. */
+/* Waits for the work that may be under way in ready pages, so that they can move. Waits for a few
+ * milliseconds at first, since new pages may do; with `saving`, where the limit or the device
+ * allows none, waits as long as it takes, as a free of the driver's would. Other threads may change
+ * pages during the long wait. */
 static enum bfc_status settle_request(struct bfc_pool *pool, const struct request *request,
                                       struct growth *growth) {
     growth->settled = true;
@@ -179,8 +180,8 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Takes the room that make_room has made at `at`, where the policy's search, which is exact, may
- * not find it. */
+/* Takes the room that make_room has made at `at`. Only where rules.exact is set, since the policy's
+ * search may not find the room there. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&

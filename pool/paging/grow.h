@@ -11,8 +11,8 @@
 /* Takes growth_lock; drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);
 
-/* The same, but wakes frozen pages first (pool/pages.h). BFC_ASLEEP: that failed, and they are
- * frozen. */
+/* Does what pages_lock_growth does, but wakes frozen pages first (pool/pages.h). BFC_ASLEEP: waking
+ * them failed, and they are still frozen; growth_lock is taken all the same. */
 enum bfc_status pages_lock_awake(struct bfc_pool *pool);
 
 /* growth_begin and growth_end take and release growth_lock around what makes the pool grow for a

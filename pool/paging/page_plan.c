@@ -46,8 +46,8 @@ static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* Returns the place that a bare block offers: it extends the ready block before it or the one after
- * it, or joins the two across all of it. */
+/* Returns the place that a bare block offers: with `up` it extends the ready block before it, with
+ * `down` the one after it; with both, all of the bare block gets pages and joins the two. */
 static struct place place_in(const struct bfc_pool *pool, block_index bare, uint64_t granules,
                              bool up, bool down) {
     const struct block *at = &pool->blocks[bare];
@@ -66,8 +66,8 @@ static struct place place_in(const struct bfc_pool *pool, block_index bare, uint
                           .keep = {before ? at->previous : 0, after ? at->next : 0}};
 }
 
-/* Whether one place is better than another: fewer bytes must get pages; or as many, and a smaller
- * rest stays; or that too, and its address is lower. */
+/* Whether place a is better than b: fewer bytes must get pages; if these are equal, fewer stay free
+ * beside the block; if these are equal too, its address is lower. */
 static bool is_better(const struct place *a, const struct place *b) {
     if (a->lacking != b->lacking)
         return a->lacking < b->lacking;

@@ -11,12 +11,11 @@ struct page_plan {
     bfc_addr at;     /* where pages are mapped: first those of on_hand, then new ones */
     uint64_t moving; /* bytes of the pages that move, which are in on_hand */
     uint64_t making; /* bytes of the new pages */
-    uint64_t own;    /* no new page is both within the first so many new bytes and beyond */
+    uint64_t own;    /* one new page ends where the first `own` new bytes end (page_growth_own) */
     uint64_t page;   /* the size of each new page, unless it ends earlier */
-    uint64_t
-        /* set with BFC_OUT_OF_MEMORY, unless it is 0: the request needs so many bare bytes in a
-         * row */
-        missing;
+    /* of a plan that failed with BFC_OUT_OF_MEMORY: how many bare bytes in a row the request needs;
+     * 0: addresses are not what is lacking */
+    uint64_t missing;
 };
 
 /* Plans room for a request. `saving`: with as few new pages as possible, whatever the slack allows.

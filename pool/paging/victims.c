@@ -66,8 +66,8 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Takes pages from free blocks, the largest first. Where blocks are sorted by size, the smallest
- * come first. */
+/* Takes pages from free blocks: from larger bins before smaller ones, or, where the bins are sorted
+ * by size, from the smallest block on. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -101,7 +101,8 @@ static bool is_settled(const struct paging *paging) {
     return paging->in_order == paging->settled;
 }
 
-/* Of the frees that come during a wait, the wait says nothing. */
+/* A wait says nothing of frees that come while it lasts, so it counts only for those that came
+ * before it began. */
 bool victims_settle(struct bfc_pool *pool, uint64_t timeout_ns) {
     struct paging *paging = pool->paging;
     for (int tries = 0; !is_settled(paging) && tries < SETTLE_TRIES; tries++) {

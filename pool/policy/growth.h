@@ -14,7 +14,7 @@
  * a page's end, because nobody could use the rest of its last page. */
 #define POLICY_PAGE (2 * MIB)
 
-/* Returns what a region of so many bytes takes from the device: whole pages, unless it may share
+/* Returns what a region of `bytes` bytes takes from the device: whole pages, unless it may share
  * one. */
 static inline uint64_t growth_on_device(uint64_t bytes) {
     return bytes <= POLICY_PAGE / 2 ? bytes : bfc_round_up(bytes, POLICY_PAGE);
@@ -63,17 +63,17 @@ uint64_t page_growth_step(const struct bfc_pool *pool);
  * pool grows. O(free blocks of a page or more). */
 void page_growth_look(struct bfc_pool *pool);
 
-/* Returns the size of each new page for a plan's memory of so many bytes. */
+/* Returns the size of each new page for a plan's memory of `bytes` bytes. */
 uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 
-/* Returns the size of each new page for a block of so many bytes; the last page may be smaller. */
+/* Returns the size of each new page for a block of `block` bytes; the last page may be smaller. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* Returns how many bytes get pages apart from the rest of the step: all that a block lacks, if that
  * is much; otherwise 0. */
 uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
-/* Returns the size of the largest page that should hold a block of so many bytes. */
+/* Returns the size of the largest page that should hold a block of `block` bytes. */
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
 /* Notes that the device refused a step of `bytes` after `made` bytes of it, which went back unused.
@@ -81,10 +81,10 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
  * made raise that bound again. */
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
-/* Notes that so many bytes of new pages were made: `count` pages, most of them of `page` bytes. */
+/* Notes that `bytes` bytes of new pages were made: `count` pages, most of them of `page` bytes. */
 void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
-/* Notes that so many bytes of pages have moved to where a request needed them. */
+/* Notes that `bytes` bytes of pages have moved to where a request needed them. */
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);
 
 #endif

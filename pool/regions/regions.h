@@ -25,7 +25,7 @@ block_index region_freed_block(const struct bfc_pool *pool, const struct region 
  * by a region where it has none, or where one of the page calls fails for another reason than a
  * lack of memory. */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
-/* Adds a planned region of exactly so many bytes, if the limit and the device allow it. The caller
+/* Adds a planned region of exactly `bytes` bytes, if the limit and the device allow it. The caller
  * holds growth_lock. */
 enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 /* Gives every region back at the end of the pool. */

@@ -8,12 +8,12 @@
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
  * and the next region is as large as they were together, as long as the pool then reserves at most
- * 1.1 times the most that was ever in use. They are merged when less is in use than at most, and a
- * good part of the memory is idle; until the next region is taken, others that become idle go back
- * as well. It begins again only after the pool has taken a new region, so that a program which
- * repeats itself is soon left alone. Besides, while more is reserved than 1.1 times the most that
- * was in use, single idle regions go back; not those that are set apart, since a plan is about to
- * use them.
+ * 1.1 times the most that was ever in use. They are merged when clearly less is in use than the
+ * most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); until the next
+ * region is taken, others that become idle go back as well. The next merge begins only after the
+ * pool has taken a new region, so that a program which repeats itself is soon left alone. Besides,
+ * while more is reserved than 1.1 times the most that was in use, single idle regions go back; not
+ * those that are set apart, since a plan is about to use them.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region

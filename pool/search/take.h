@@ -23,11 +23,11 @@ bool take_kept(struct bfc_pool *pool, const struct request *request);
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
-/* Returns a ready block with room for so many granules, outside whole regions and without a search;
- * or 0. Not for pools whose free blocks are sorted. */
+/* Returns a ready block with room for `granules` granules, outside whole regions and without a
+ * search; or 0. Not for pools whose free blocks are sorted. */
 block_index take_find(struct bfc_pool *pool, uint64_t granules);
-/* Returns a block of these bins with room for so many granules, even if the pool keeps its region
- * whole; or 0. */
+/* Returns a block of these bins with room for `granules` granules, even if the pool keeps its
+ * region whole; or 0. */
 block_index take_find_in(struct bfc_pool *pool, const struct bins *bins, uint64_t granules);
 /* Merges neighbouring ready and pending blocks under the highest of their fences, and takes the
  * request from the result. False: no such blocks have room, or the pool keeps their region whole.

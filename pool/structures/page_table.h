@@ -45,7 +45,7 @@ struct page_table {
     struct page_array pages; /* the pages, sorted by address */
     uint32_t large;          /* how many pages have more than large_above bytes */
     uint64_t large_above;    /* a size in bytes, which the pool sets */
-    uint32_t uneven;         /* how many pages have more than `granule` bytes */
+    uint32_t uneven;         /* how many pages are larger than the least size, `granule` */
     uint64_t granule;        /* the least size of a page in bytes, which the pool sets */
     uint32_t pinned;         /* how many pages are pinned; kept up to date by bfc_pool_pin */
 };

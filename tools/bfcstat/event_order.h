@@ -33,7 +33,8 @@ struct waiting_event {
     /* the place of the event's address; NULL: the event concerns no block, or there was no
      * memory */
     struct event_place *place;
-    /* guesses, counted in batches: when the event's batch began, and when the event came */
+    /* guessed times, in units of one batch each: when the event's batch began, and when the event
+     * came */
     double begun, guess;
     /* `old`: the event was left over from the round before; `out`: it is in the order by now */
     bool old, out;

@@ -248,8 +248,9 @@ static void draw_head(int line) {
                           text, sizeof text));
 }
 
-/* Writes a job's command, with its user if that is another one, its sleep, what it waits for and
- * its rank. Where columns are few, more of the selected job's is told below the rows instead. */
+/* Describes a job: its user if that is not who runs bfcstat, its sleep, what it waits for, its rank
+ * and its command. Where columns are few, more of the selected job's is told below the rows
+ * instead. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     const char *other = other_user(&top.findings, row->job);

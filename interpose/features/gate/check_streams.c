@@ -47,7 +47,8 @@ static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event,
     return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
 }
 
-/* Records both events of a check, which is under way only if no thread submitted work meanwhile. */
+/* Records the two events that a check compares (check_streams.h). The check is under way only if no
+ * thread submitted work between them. */
 static void record_both(const struct bfc_driver *driver, const struct bfc_arena *arena,
                         CUstream stream) {
     uint64_t before, after;

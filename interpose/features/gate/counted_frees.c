@@ -12,8 +12,9 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_modes.h"
 
-/* Whether all work goes to one stream, so that the next owner's runs after the last owner's on the
- * device without a fence: as bfc_only_stream_orders. */
+/* Whether a freed block is ready at once, without a fence, because all work goes to one stream: the
+ * work of the block's next owner then runs after that of its last. The result is that of
+ * bfc_only_stream_orders. */
 static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool may = bfc_only_stream_may_be() && !bfc_load_relaxed(&arena->settlers) &&
                !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&

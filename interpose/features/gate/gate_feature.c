@@ -8,7 +8,8 @@
 #include "interpose/features/gate/unseen_work.h"
 #include "interpose/table/feature.h"
 
-/* By default submissions are counted where that saves fences, which older drivers lack. */
+/* By default (BFC_GATE=auto) submissions are counted where that saves fences: not in mode sync, nor
+ * with a driver that is too old for fences (can_fence). */
 static bool is_wanted(const struct bfc_driver *driver) {
     struct bfc_options options;
     if (!bfc_process_read_options(&options))

@@ -28,7 +28,7 @@ static CUresult (*waker)(void); /* atomic; NULL: the gate is open. Else bfc_only
                                    CHANGING, so that every submission comes to this file */
 static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
 static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
-static unsigned bars;    /* reasons for which no trial may begin */
+static unsigned bars;    /* how many reasons keep a trial (only_stream.h) from beginning */
 
 /* The numbers of the last trial of the state of one stream, and of the last that succeeded. While
  * they differ, no block is ready at once when it is freed. */
@@ -45,7 +45,8 @@ static int pause_of_trials = FIRST_PAUSE;
 /* What frees write, each field atomic, apart from what submissions read. */
 static struct ON_LINES_OF_ITS_OWN {
     uint64_t freed;   /* frees whose block was ready at once */
-    uint64_t ordered; /* how many of `freed` need no more order, at least */
+    uint64_t ordered; /* this many of `freed`, or more: their blocks' last work is complete, or
+                         later work waits for it */
     uint64_t early;   /* frees in a state in which no stream was used yet; they need no order */
     int to_trial;     /* frees until the next trial */
 } frees = {.to_trial = FIRST_PAUSE};
@@ -391,8 +392,8 @@ struct bfc_moment bfc_only_stream_moment(void) {
     return moment;
 }
 
-/* If nothing was submitted since the moment, all work is complete, so a trial that begins now has
- * succeeded already. */
+/* Begins a trial after a wait for all work that was submitted before the moment. If nothing was
+ * submitted since, no work is under way, so the trial has succeeded already. */
 static void restart_trial(const struct bfc_moment *moment) {
     uint64_t sum;
     if (!moment->is_known || !is_due(FREES_A_WAIT) || !begin_trial(&sum))

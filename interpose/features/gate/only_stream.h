@@ -40,11 +40,13 @@ static inline bool bfc_only_stream_may_be(void) {
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
-/* Whether a block of a context without peers, company or exports, which the caller frees right
- * after this call, is ready at once: 0: no; else a number that rises by one with each such free. */
+/* Whether a block that the caller frees right after this call is ready at once: 0: no; else a
+ * number that rises by one with each such free. The context must have no peers or exports, and no
+ * context may exist that no hook has seen (bfc_reuse_has_company). */
 uint64_t bfc_only_stream_orders(void);
 
-/* Ends the state of one stream, until a trial; or, with bar, until as many calls of unbar. */
+/* Ends the state of one stream, until a trial succeeds. After bfc_only_stream_bar no trial may
+ * begin until each call of it was followed by one of bfc_only_stream_unbar. */
 void bfc_only_stream_leave(void);
 void bfc_only_stream_bar(void);
 void bfc_only_stream_unbar(void);
@@ -60,9 +62,9 @@ void bfc_only_stream_tell_hidden(void);
 /* The stream is about to be destroyed, and its handle may come to mean another. */
 void bfc_only_stream_destroyed(CUstream stream);
 
-/* Until bfc_only_stream_release nothing changes, and the only stream is not destroyed. hold returns
- * the only stream, or what it is instead. Not reentrant; no function of this header may be called
- * in between. */
+/* Until bfc_only_stream_release nothing changes, and the only stream is not destroyed.
+ * bfc_only_stream_hold returns the only stream, or one of the values in counter.h that are no
+ * streams. Not reentrant; no function of this header may be called in between. */
 CUstream bfc_only_stream_hold(void);
 void bfc_only_stream_release(void);
 

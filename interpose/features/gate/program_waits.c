@@ -18,7 +18,8 @@ struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, 
     return wait;
 }
 
-/* A fence that was drawn before the wait but is recorded after it does not count as complete. */
+/* After the wait, the fences that were recorded before it count as complete; a fence that got its
+ * number before the wait but is recorded after it does not. */
 void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
     struct bfc_arena *arena = wait->arena;
     if (!arena)

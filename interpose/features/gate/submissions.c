@@ -52,8 +52,8 @@ static void add_submitter(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Meanwhile no signal handler runs that might submit too. If the host has no memory to note the
- * thread's end, its submissions cannot be counted. */
+/* Blocks signals meanwhile, so that no signal handler of the thread submits before the thread is
+ * added. If the host has no memory to note the thread's end, its submissions cannot be counted. */
 void bfc_submitter_begin(void) {
     sigset_t all, before;
     if (bfc_process_is_forked())

@@ -31,9 +31,9 @@ void bfc_submissions_note_stream(CUstream stream);
 bool bfc_submissions_hide(const char *what);
 
 /*
- * Once the process exits, frees ask the driver again, which answers each with an error when it has
- * ended itself. To be called when the driver works: exit runs handlers in reverse order, so ours
- * runs before the driver's.
+ * Once the process exits, submissions count as unseen, so that frees ask the driver again: when the
+ * driver has ended, it answers each with an error. To be called when the driver works: exit runs
+ * handlers in reverse order, so ours runs before the driver's.
  */
 void bfc_submissions_stop_at_exit(void);
 

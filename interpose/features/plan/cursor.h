@@ -54,7 +54,7 @@ struct bfc_match {
     bool same;       /* the allocation matches the slot */
     bool next_round; /* whether the slot belongs to the next period */
     bool jumped;     /* whether the slot is not the expected one */
-    bool returned;   /* whether this match undoes the last jump */
+    bool returned;   /* whether this match shows that the last jump was a mistake, and undoes it */
 };
 
 /* Sets the bits in `sizes` for all slots. */

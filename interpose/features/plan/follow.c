@@ -568,8 +568,9 @@ static void limit_miss_budget(struct bfc_course *course) {
     course->earned = 0;
 }
 
-/* Does what is due at the beginning of a period, and when the position in the plan was lost or
- * found again. */
+/* To be called when a period has begun, or the position in the plan was lost or found again: counts
+ * that, bounds the miss budget, and keeps the plan's memory for planned blocks while the position
+ * is known. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {

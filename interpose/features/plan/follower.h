@@ -27,8 +27,9 @@ struct bfc_follower {
     uint32_t course_count;
     struct bfc_slot *slots; /* the slots of all courses */
     uint32_t slot_count;
-    struct bfc_gaps *gaps; /* gaps of each slot; NULL: the host had no memory for them */
-    uint32_t looked;       /* number of slots whose gaps were looked up; only one thread uses it */
+    /* by slot: free places for unplanned allocations (gaps.h); NULL: the host had no memory */
+    struct bfc_gaps *gaps;
+    uint32_t looked; /* number of slots whose gaps were looked up; only one thread uses it */
     bool wants_gaps; /* atomic: whether a thread has asked for gaps that are not looked up yet */
     struct bfc_places places;
 };

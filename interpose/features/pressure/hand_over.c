@@ -22,7 +22,8 @@ static uint64_t cached_on(CUdevice device) {
     return cached;
 }
 
-/* Whether so many bytes are cached, including those that the driver has added by rounding up. */
+/* Whether `bytes` bytes are cached on the device, including those that the driver has added by
+ * rounding up. */
 static bool has_cached(CUdevice device, uint64_t bytes) {
     uint64_t cached = cached_on(device);
     return bytes <= cached ||

@@ -37,7 +37,7 @@
 #include "pool/structures/lock.h"
 
 #define BUFFERS 8
-#define RECORDS 8192 /* so many records fill a buffer, which becomes one block of the trace */
+#define RECORDS 8192 /* how many records fill a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
 #define MOST_NAPS 10000 /* all waits for a free buffer together last a second */

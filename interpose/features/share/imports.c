@@ -335,7 +335,8 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
 
 /* What a close took from the lists. If the driver then fails to close, it is put back. */
 struct closing {
-    struct import import; /* a copy of the entry, for this one use */
+    /* a copy of the block's entry; its count is 1: the use that this close ends */
+    struct import import;
     struct mapping mapping;
     bool closes; /* the driver has counted an opening for each use, so one is to be closed */
 };

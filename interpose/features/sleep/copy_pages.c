@@ -69,8 +69,8 @@ static CUresult end_out(const struct transfer *t, uint64_t done) {
     return *t->error ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-/* A refused wait is made again: the caller unmaps pages after a failed copy, and one that is under
- * way would then fail the whole context. */
+/* Waits for the copies in both streams. A wait that fails is made again: the caller unmaps pages
+ * after a failed copy, and a copy that is still under way would then fail the whole context. */
 static CUresult wait_for_both(const struct transfer *t, CUresult result) {
     for (int i = 0; i < 2; i++)
         for (int tries = 0; tries < 8; tries++) {

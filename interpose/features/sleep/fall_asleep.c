@@ -22,12 +22,13 @@
 #include "interpose/table/counter.h"
 
 /* The longest that a fall waits for threads inside submissions and for work of the device, in all.
- * A program whose memory another job is due waits longer, since it would not stop by itself. */
+ * A fall for another job that is due the memory (FORCED_) waits longer, since the program would not
+ * stop by itself. */
 #define LIMIT_NS BFC_NS_PER_SECOND
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
-static bool is_forced;       /* by the turn's holder */
+static bool is_forced;       /* whether the fall that the turn's holder makes is forced (sleep.h) */
 static uint64_t waits_until; /* when the fall's waits must end */
 
 /* Why the fall must end. */
@@ -89,7 +90,8 @@ static const char *find_obstacle(void) {
 
 /* ---- the steps ---- */
 
-/* A thread that waits for the turn is not inside. */
+/* Waits until no thread is inside a submission. One that waits for the gate to open does not count
+ * as inside. */
 static const char *await_threads(void) {
     uint64_t sum;
     while (!bfc_counter->count(&sum)) {
@@ -210,7 +212,7 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
-/* Bytes of all pools that are on the device, also of such as have no pages. */
+/* Returns how many reserved bytes are still on the device, also those of pools without pages. */
 static uint64_t find_kept(void) {
     struct bfc_arena *arena = NULL;
     struct bfc_pool_stats stats;
@@ -225,8 +227,8 @@ static uint64_t find_kept(void) {
     return kept;
 }
 
-/* Gives the pages back to the device. Stops once a thread asks for the turn, since that waits for
- * the memory: the rest of the pages stays. */
+/* Gives the pages back to the device. Stops once a thread asks for the turn, since that thread
+ * waits for the memory; the rest of the pages stays. */
 static void release_arenas(uint64_t began) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     uint64_t all = 0;

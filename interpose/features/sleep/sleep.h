@@ -24,8 +24,8 @@
  * allocation. Then they are mapped at their old addresses, get access, and their contents; the
  * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back,
  * and the process is asleep as before: the call that needed the memory gets the error (BFC_ASLEEP,
- * if it is an allocation), and the next one tries again. If it was in vain since a context is about
- * to end, that is waited for, and the others wake.
+ * if it is an allocation), and the next one tries again. If it failed because a context is about to
+ * end, that end is waited for, and the memory of the other contexts wakes.
  *
  * What stays on the device: pinned pages (exports, registrations), memory of contexts that others
  * have access to, regions that are not of pages, what the pool does not manage. A context's end
@@ -35,9 +35,10 @@
  * waits for the turn holds none of these.
  *
  * A tool's callback may call us in the middle of a driver call of a fall or wake; so neither of the
- * last two locks is held then. Of its calls, and those of a signal handler in the thread that has
- * the turn, such as need memory awake get an error. A thread that waits for the turn inside a
- * submission (a callback's call within the program's) ends any fall, even a forced one.
+ * last two locks is held then. If such a callback, or a signal handler in the thread that has the
+ * turn, makes a call that needs memory awake, the call gets an error. A thread that waits for the
+ * turn inside a submission (a callback's call within the program's) ends any fall, even a forced
+ * one.
  */
 #ifndef BFC_INTERPOSE_SLEEP_H
 #define BFC_INTERPOSE_SLEEP_H

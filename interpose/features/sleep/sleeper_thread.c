@@ -27,13 +27,13 @@
  * BFC_SLEEP_IDLE. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job begs for memory, this one falls asleep for it once its turn is over, but only if
- * it has been idle for this long, and for as long as its last fall and the wake after it would take
- * again. */
+/* When another job begs for memory before BFC_SLEEP_IDLE has passed, this one falls asleep for it
+ * if it has been awake for BFC_SLEEP_QUANTUM, and idle for this long and for IDLE_FALLS times as
+ * long as its last fall took: about what a fall and the wake after it would take again. */
 #define LEAST_IDLE_NS (100 * MS)
 #define IDLE_FALLS 2
-/* A job that works has the device for at least so many times as long as its last fall took. So most
- * of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
+/* A job that works has the device for at least TURN_FALLS times as long as its last fall took. So
+ * most of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
 #define TURN_FALLS 8
 
 static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
@@ -162,7 +162,8 @@ static void *run_sleeper(void *unused) {
     return NULL;
 }
 
-/* Without a thread, requests are answered all the same. */
+/* If the thread cannot be started, marks all requests as answered, with the reason, so that no
+ * other process waits for an answer. */
 static void start_thread(void) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     if (bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_sleeper, NULL))

@@ -46,8 +46,8 @@ static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sl
 
 /* ---- memory of pages ---- */
 
-/* The room of the memory that sleeps belongs to the program still, so it is not told that this room
- * is free (interpose/api/memory_info.c). */
+/* Where the bytes that are asleep are counted. Their room on the device still belongs to the
+ * program, so the program is not told that this room is free (interpose/api/memory_info.c). */
 static uint64_t *asleep_of(struct bfc_sleeping_arena *sleeping) {
     return &sleeping->arena->stats.section->pages.asleep;
 }
@@ -189,9 +189,9 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
 
 /* ---- falling asleep ---- */
 
-/* Tells the pool whose pages these are: `asleep`, this room's, or the pool's. False: the context
- * has ended, and the pool gave back what was its own (bfc_pages_end); from now on nothing
- * changes. */
+/* Has the pool note that the pages are asleep, so that only this file gives their memory back; or,
+ * if `asleep` is false, that they are its own again. False: the context has ended, nothing was
+ * noted, and the end gives back the pages that are the pool's own (bfc_pages_end). */
 static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
                        uint32_t count, bool asleep) {
     struct bfc_arena *arena = sleeping->arena;

@@ -45,7 +45,8 @@ static bool try_turn(void) {
     return bfc_compare_exchange_seq_cst(&holder, &nobody, bfc_thread_identity());
 }
 
-/* In a forked child the thread that has the turn may not exist. */
+/* In a forked child a turn that is taken is not waited for: the thread that has it may not exist
+ * there. */
 static bool await_turn(void) {
     int error = errno;
     for (;;) {

@@ -10,7 +10,7 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* One refresh of the map looks at so many blocks at most, over all pools, which takes some
+/* The most blocks, over all pools, that one refresh of the map looks at, which takes some
  * milliseconds. */
 #define MOST_BLOCKS 200000u
 

@@ -26,8 +26,8 @@ static const char *find_configured(const struct bfc_job *job, const char *name, 
     return text;
 }
 
-/* Writes the command, after its user if that is another, its sleep, what it waits for and its rank:
- * "alice: waits for 3.20 GiB for 12.0 s, position 2: rank 3 of 4: train.py". */
+/* Describes a job: its user if that is not who runs bfcstat, its sleep, what it waits for, its rank
+ * and its command: "alice: waits for 3.20 GiB for 12.0 s, position 2: rank 3 of 4: train.py". */
 static const char *command_of(const struct findings *findings, const struct bfc_job *job,
                               const struct bfc_segment_pool *pool, char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;

@@ -232,8 +232,8 @@ static bool is_installed(const char *object) {
     return bfc_who_hands_on(object);
 }
 
-/* Returns the qualified name in a demangled one. Those of templates begin with the type that the
- * function returns. */
+/* Returns the qualified name within a demangled one. The demangled name of a template's function
+ * begins with the type that the function returns, which is skipped. */
 static const char *skip_return_type(const char *function) {
     const char *name = function;
     unsigned depth = 0;

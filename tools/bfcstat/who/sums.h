@@ -22,7 +22,8 @@ struct who_sum {
 struct who_sums {
     struct who_sum all;
     struct who_sum *libraries, *tags, *sites; /* most bytes first */
-    struct who_sum *places; /* sums of the places that who_place names, if there are two moments */
+    /* with two moments: the changes at each place in the program (who_place) */
+    struct who_sum *places;
     size_t library_count, tag_count, site_count, place_count;
     double in_use;  /* bytes, by the pools' own counters, or their change */
     double seconds; /* time between the two moments; 0: there is only one */

@@ -65,8 +65,8 @@ struct learner {
     struct bfc_pool_note *notes; /* room for MOST_NOTES notes, mapped; NULL with BFC_PLAN=FILE */
     enum learner_state state;
     bool whole;             /* the notes hold every call since the context began */
-    uint64_t next_look;     /* number of notes at which the thread looks next */
-    uint64_t next_look_ns;  /* earliest time of the next look */
+    uint64_t next_look;     /* number of notes at which the thread looks for a loop next */
+    uint64_t next_look_ns;  /* earliest time at which the thread looks for a loop again */
     uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan */
     uint64_t since_ns;      /* when the learner entered its present state */
     uint64_t pause_ns;      /* length of the next pause */

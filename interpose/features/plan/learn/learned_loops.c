@@ -171,7 +171,8 @@ static void log_learned(const struct bfc_learned_loop *learned_loop, const struc
             BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
-/* After so many repetitions of a loop with random sizes, its usual sizes are known well enough. */
+/* After this many repetitions of a loop with random sizes, its usual sizes are known well
+ * enough. */
 enum { TELLING_REPETITIONS = 6 };
 
 /* A stream of events, the loop that was found in it, and the plan of that loop. */

@@ -86,7 +86,7 @@ static bool read_headers(struct bfc_readable *readable, const struct link_map *n
  * checks that it contains the address. */
 static bool find_in_list(struct bfc_readable *readable, uint64_t address,
                          struct bfc_object *object) {
-    /* so many objects at most, since a list that another thread changes may seem to be a circle */
+    /* the most objects visited: a list that another thread changes may seem to be a circle */
     enum { MOST = 10000 };
     struct link_map node, best = {0};
     uint64_t at = &_r_debug ? (uint64_t)_r_debug.r_map : 0;

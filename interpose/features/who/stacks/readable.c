@@ -10,8 +10,8 @@
 
 #define PAGE ((uint64_t)4096) /* the page size of every supported machine is a multiple of this */
 
-/* So many bytes below a wanted address are copied along with it. A walk of a stack goes up, but the
- * values that a frame has saved lie a little below its start. */
+/* How many bytes below a wanted address are copied along with it. A walk of a stack goes up, but
+ * the values that a frame has saved lie a little below its start. */
 #define BELOW ((uint64_t)64)
 
 static bool begins_in_sandbox; /* atomic: seccomp was in force when the library found the driver */
