@@ -17,9 +17,10 @@
 #define TRIED_LONG 4
 /* how many repetitions of the longest length are compared to choose a length */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2        /* the same where a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* the fewest allocations, of all repetitions, that match the loop */
-#define ALIKE 7              /* how many tenths of the allocations must match the loop */
+#define LONG_PASSES 2 /* the same where a length is above SHORT */
+/* the fewest allocations, over all repetitions, that must match the loop */
+#define LEAST_ALLOCATIONS 64
+#define ALIKE 7    /* how many tenths of the allocations must match the loop */
 #define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
 /* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */
 #define LIKE 0.3

@@ -225,7 +225,7 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    /* Such an address could be taken for the tag of a free block. */
+    /* no block begins there, and the address could be taken for the tag of a free block */
     if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);

@@ -15,7 +15,7 @@
 #include "pool/structures/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
-#define MAP_FEWEST_KEPT 8192 /* a table that never had more buckets (32 KiB) does not shrink */
+#define MAP_FEWEST_KEPT 8192 /* a table without more buckets (32 KiB) does not shrink */
 /* the most blocks of a chain that map_glimpse looks at; most chains have two */
 #define MAP_GLIMPSED 3
 

@@ -24,7 +24,7 @@
  * segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* The limit of these sleeps if only the figures are read, because a user may have many jobs that
+/* Stands for READ_WAIT_NS if only the figures are read, because a user may have many jobs that
  * write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 

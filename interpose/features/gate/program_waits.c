@@ -18,8 +18,8 @@ struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, 
     return wait;
 }
 
-/* After the wait, the fences that were recorded before it count as complete; a fence that got its
- * number before the wait but is recorded after it does not. */
+/* After the wait, the context counts as having passed the fences that were recorded before it; a
+ * fence that got its number before the wait but is recorded after it does not count. */
 void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
     struct bfc_arena *arena = wait->arena;
     if (!arena)

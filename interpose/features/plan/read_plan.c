@@ -47,8 +47,9 @@ static bool crosses_end(const struct bfc_plan *plan, uint32_t event) {
            plan->events[event].death > header->period_birth + header->period_ticks;
 }
 
-/* A block that outlives its period overlaps with blocks at the beginning of the next period, which
- * are those of this one. */
+/* Each period repeats the same blocks. So a block that outlives its period is added twice: up to
+ * the period's end, and from the period's beginning on, where it overlaps with the blocks of the
+ * next one. */
 static void add_rows(struct rows *rows, const struct bfc_plan *plan) {
     const struct bfc_plan_header *header = plan->header;
     const struct bfc_plan_event *events = plan->events;

@@ -20,7 +20,7 @@ static __thread struct {
     struct level levels[LEVELS];
     unsigned count;
     unsigned beyond; /* how many names were pushed when there was no room, and not popped yet */
-    bool known;      /* whether `text` is that of the present names */
+    bool known;      /* whether `text` joins the names that are pushed now */
     uint32_t text;   /* offset of the text that joins all names */
 } own INITIAL_EXEC;
 
