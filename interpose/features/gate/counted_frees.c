@@ -29,8 +29,9 @@ static __thread struct {
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
-/* Begins a trial, if one is due, with a fence of its own as its proof: one that was not recorded
- * yet could be void, and then counts as complete. */
+/* Begins a trial, if one is due. Its proof is a fence that is recorded here: the next free's fence
+ * could not be named before it is recorded, since the driver may refuse to record it, and a fence
+ * that was refused counts as complete although no work was waited for. */
 static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();
