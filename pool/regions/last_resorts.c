@@ -14,8 +14,8 @@
 #include "pool/regions/regions.h"
 #include "pool/search/take.h"
 
-/* Step 3 waits this long for an awaited block to become ready. The wait is bounded, because the
- * block's stream may need what this thread does next. */
+/* The longest wait for the next block that was freed in the order of a stream. It is bounded
+ * because that stream may itself wait for what this thread does next. */
 #define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 /* The longest wait for regions that other threads are giving back, and the sleep between two
  * checks. */

@@ -20,7 +20,8 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* The longest time that step 3 of the list above waits in all. */
+/* The longest time that an allocation waits in all for pending blocks while the pool could still
+ * grow. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
 /* Tries the request again without the policy's rounding, so that it does not fail for want of bytes

@@ -40,9 +40,10 @@ static inline bool bfc_only_stream_may_be(void) {
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
-/* Whether a block that the caller frees right after this call is ready at once: 0: no; else a
- * number that rises by one with each such free. The context must have no peers or exports, and no
- * context may exist that no hook has seen (bfc_reuse_has_company). */
+/* To be called just before a block is given back to its pool. Returns 0 if work in another stream
+ * could use the memory before the block's last work is done, so that the block needs a fence. Else
+ * it may be handed out at once; the result counts such frees. The caller has made sure that no
+ * peer, other context or process can use the memory. */
 uint64_t bfc_only_stream_orders(void);
 
 /* Ends the state of one stream, until a trial succeeds. After bfc_only_stream_bar no trial may
@@ -69,15 +70,17 @@ CUstream bfc_only_stream_hold(void);
 void bfc_only_stream_release(void);
 
 /*
- * A trial begins with a moment at which no thread is inside a submission, and counts the streams
- * used from then on. It succeeds when the work from before it is complete, and ends when a second
- * stream is used.
+ * A trial finds out whether a program with many streams has come back to one. It begins at a moment
+ * at which no thread is inside a submission. From then on the stream of each submission is compared
+ * with that of the first; a second stream ends the trial. Work from before the moment may still run
+ * in any stream, so no block is ready at once until all of that work is known to be complete: then
+ * the trial has succeeded.
  *
- * bfc_only_stream_try begins one if it may, seldom enough that vain ones cost little, and returns
- * its number, or 0. The caller then names a fence that was recorded later, of the arena with this
- * `sequence`, by bfc_only_stream_await: once it is complete, so is the work from before.
- * bfc_only_stream_completed tells of complete fences, bfc_only_stream_waited of a wait for all work
- * that the process had submitted before the moment.
+ * bfc_only_stream_try begins a trial if there is no reason against one and the last ended long
+ * enough ago, and returns its number, or 0. The caller then records a fence, and names it and the
+ * `sequence` of its arena by bfc_only_stream_await. That fence covers the work from before, so the
+ * trial succeeds when bfc_only_stream_completed is told that the fence is complete; or when
+ * bfc_only_stream_waited is told of a wait, begun later, for all work of the process.
  */
 struct bfc_moment bfc_only_stream_moment(void);
 uint64_t bfc_only_stream_try(void);
