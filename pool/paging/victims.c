@@ -66,8 +66,8 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Takes pages from free blocks: from larger bins before smaller ones, or, where the bins are sorted
- * by size, from the smallest block on. */
+/* Takes pages from free blocks: from larger bins before smaller ones, or, where the blocks of
+ * each zone are sorted by size, from the zone's smallest block on. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;

@@ -8,11 +8,12 @@
 
 /*
  * Fills on_hand with ready pages that are not pinned, until they have `wanted` bytes or there are
- * no more. Pages of the largest blocks come first, those at their upper ends before others. No page
- * is taken from the two blocks `keep` (which may be NULL). Pages of regions that are set apart are
- * taken last, and only with `anywhere`. Returns the sum of the pages, which may exceed `wanted`,
- * but not by a whole page. Chooses none, and says so in paging->refrained, while work may be under
- * way in ready blocks (victims_settle). O(free blocks + pages).
+ * no more. Pages of the largest blocks come first (of the smallest, where blocks are sorted by
+ * size), those at a block's upper end before others. No page is taken from the two blocks `keep`
+ * (which may be NULL). Pages of regions that are set apart are taken last, and only with
+ * `anywhere`. Returns the sum of the pages, which may exceed `wanted`, but not by a whole page.
+ * Chooses none, and says so in paging->refrained, while work may be under way in ready blocks
+ * (victims_settle). O(free blocks + pages).
  */
 uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2],
                         bool anywhere);
