@@ -11,6 +11,9 @@
 /* The longest wait before idle pages go back. */
 #define LONG_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 
+/* How often a trim waits for work before it gives up on pages in which there may be some. */
+enum { TRIM_TRIES = 4 };
+
 void pages_lock_growth(struct bfc_pool *pool) {
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_lock);
@@ -293,13 +296,24 @@ uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     return released;
 }
 
+/* Waits for the work that may be under way in ready pages, then takes growth_lock. The long waits
+ * come before the lock; they are repeated when other threads have freed blocks in between. */
+static void lock_growth_settled(struct bfc_pool *pool) {
+    for (int tries = 0; tries < TRIM_TRIES; tries++) {
+        victims_settle(pool, UINT64_MAX);
+        pages_lock_growth(pool);
+        if (pool->paging->frozen || victims_settle(pool, BRIEF_WAIT_NS))
+            return;
+        pthread_mutex_unlock(&pool->growth_lock);
+    }
+    pages_lock_growth(pool);
+}
+
 static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     uint64_t released = 0;
-    victims_settle(pool, UINT64_MAX);
-    pages_lock_growth(pool);
+    lock_growth_settled(pool);
     if (!pool->paging->frozen) {
         released = perform_recover(pool);
-        victims_settle(pool, BRIEF_WAIT_NS);
         victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);
         released += perform_release(pool);
     }
