@@ -7,6 +7,7 @@
 #ifndef BFC_INTERPOSE_PAGE_BACKING_H
 #define BFC_INTERPOSE_PAGE_BACKING_H
 
+#include "base/atomic.h"
 #include "interpose/arena/state.h"
 #include "interpose/config/options.h"
 #include "pool/pages.h"
@@ -27,7 +28,7 @@ extern unsigned bfc_paging_slot;
 
 /* Returns the arena's state; NULL: its pool has regions and no pages. */
 static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
-    return arena->features[bfc_paging_slot];
+    return arena->features[bfc_load_relaxed(&bfc_paging_slot)];
 }
 
 /*

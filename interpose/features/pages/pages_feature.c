@@ -1,6 +1,7 @@
 /* The feature `pages`: pools whose addresses and memory are apart (BFC_BACKING, pool/pages.h). */
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/features/pages/page_backing.h"
@@ -13,7 +14,7 @@ static void choose_backing(const struct bfc_driver *driver, struct bfc_arena *ar
     struct bfc_paging *paging = bfc_paging_make(driver, &bfc_process()->options, arena);
     if (!paging)
         return;
-    arena->features[bfc_paging_slot] = paging;
+    arena->features[bfc_load_relaxed(&bfc_paging_slot)] = paging;
     paging->calls = bfc_page_calls(arena);
     upstream->pages = &paging->calls;
 }

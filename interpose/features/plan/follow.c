@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
@@ -49,7 +50,7 @@ struct plan_state {
 unsigned bfc_plan_slot;
 
 static inline struct plan_state *state_of(const struct bfc_arena *arena) {
-    return arena->features[bfc_plan_slot];
+    return arena->features[bfc_load_relaxed(&bfc_plan_slot)];
 }
 
 static inline struct bfc_follower *current_follower(const struct bfc_arena *arena) {
@@ -69,7 +70,7 @@ bool bfc_plan_is_followed(const struct bfc_arena *arena) {
 void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
                     struct bfc_upstream *upstream) {
     (void)driver, (void)upstream;
-    arena->features[bfc_plan_slot] =
+    arena->features[bfc_load_relaxed(&bfc_plan_slot)] =
         bfc_arena_is_host(arena) ? NULL : calloc(1, sizeof(struct plan_state));
 }
 

@@ -79,7 +79,7 @@ static const char *find_obstacle(void) {
     if (work_may_be_unseen())
         return "work may be submitted unseen (BFC_GATE is off by itself)";
     while ((arena = bfc_arena_next(arena)))
-        some |= arena->features[bfc_sleep_slot] != NULL;
+        some |= arena->features[bfc_load_relaxed(&bfc_sleep_slot)] != NULL;
     const struct bfc_process *process = bfc_process_if_made();
     bool asked = process && process->options.backing != BFC_BACKING_MALLOC;
     return some ? NULL
@@ -146,7 +146,7 @@ static const char *await_contexts(void) {
 /* Whether an arena's memory may go. It must stay where other devices have access to it, by peer
  * access or a registration: no fence shows when these write to it. */
 static bool may_sleep(struct bfc_arena *arena) {
-    return arena->features[bfc_sleep_slot] && !bfc_reuse_has_peers(arena) &&
+    return arena->features[bfc_load_relaxed(&bfc_sleep_slot)] && !bfc_reuse_has_peers(arena) &&
            !bfc_load_acquire(&arena->registered) && !bfc_load_acquire(&arena->ended);
 }
 

@@ -1,6 +1,7 @@
 /* Registers the feature `sleep`, which sleep.h describes. */
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/features/sleep/sleep.h"
@@ -23,12 +24,12 @@ static void serve_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
         return;
     *calls = *upstream->pages;
     calls->wake = wake_for_pool;
-    arena->features[bfc_sleep_slot] = calls;
+    arena->features[bfc_load_relaxed(&bfc_sleep_slot)] = calls;
     upstream->pages = calls;
 }
 
 static void free_calls(struct bfc_arena *arena) {
-    free(arena->features[bfc_sleep_slot]);
+    free(arena->features[bfc_load_relaxed(&bfc_sleep_slot)]);
 }
 
 static void forget_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {

@@ -41,7 +41,7 @@ bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping) {
 }
 
 static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sleeping) {
-    return sleeping->arena->features[bfc_sleep_slot];
+    return sleeping->arena->features[bfc_load_relaxed(&bfc_sleep_slot)];
 }
 
 /* ---- memory of pages ---- */

@@ -119,8 +119,8 @@ static void forget_noted(struct bfc_host_left *noted) {
 unsigned bfc_host_left_slot;
 
 static struct bfc_host_left *take_noted(struct bfc_arena *arena) {
-    struct bfc_host_left *noted = arena->features[bfc_host_left_slot];
-    arena->features[bfc_host_left_slot] = NULL;
+    struct bfc_host_left *noted = arena->features[bfc_load_relaxed(&bfc_host_left_slot)];
+    arena->features[bfc_load_relaxed(&bfc_host_left_slot)] = NULL;
     return noted;
 }
 
@@ -129,7 +129,7 @@ void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context) {
     if (!arena)
         return;
     forget_noted(take_noted(arena));
-    arena->features[bfc_host_left_slot] = note_regions(driver, arena);
+    arena->features[bfc_load_relaxed(&bfc_host_left_slot)] = note_regions(driver, arena);
     bfc_arena_drop(arena);
 }
 
