@@ -141,8 +141,8 @@ struct growth {
  * milliseconds for pages that need not move; as long as it takes, as a free of the driver's would,
  * where the limit or the device allows no new ones. Other threads may change pages during the long
  * wait. */
-static enum bfc_status settle(struct bfc_pool *pool, const struct request *request,
-                              struct growth *growth) {
+static enum bfc_status settle_pages(struct bfc_pool *pool, const struct request *request,
+                                    struct growth *growth) {
     growth->settled = true;
     if (!growth->saving) {
         victims_settle(pool, BRIEF_WAIT_NS);
@@ -167,7 +167,7 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
         return BFC_OK;
     enum bfc_status status = plan_make(pool, request, growth->saving, &plan);
     if (pool->paging->refrained && !growth->settled)
-        return settle(pool, request, growth);
+        return settle_pages(pool, request, growth);
     if (status == BFC_OUT_OF_MEMORY && plan.missing)
         return add_usual_addresses(pool, plan.missing, request_size(request));
     if (status != BFC_OK)

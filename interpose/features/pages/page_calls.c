@@ -242,7 +242,7 @@ static bool await_work(const struct bfc_driver *driver, struct bfc_arena *arena,
            bfc_upstream_wait_as_free(driver, arena) == CUDA_SUCCESS;
 }
 
-static bool settle(void *context, uint64_t timeout_ns) {
+static bool settle_work(void *context, uint64_t timeout_ns) {
     struct bfc_arena *arena = context;
     struct visit visit;
     if (!enter_context(&visit, arena))
@@ -284,7 +284,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .map = map_page,
         .unmap = unmap_page,
         .allow = allow_access,
-        .settle = settle,
+        .settle = settle_work,
         .may_remake = may_remake,
         .may_grow = may_grow,
     };
