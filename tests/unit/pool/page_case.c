@@ -1,5 +1,6 @@
 #include "tests/unit/pool/page_case.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,4 +57,24 @@ static bool count_page(void *context, const struct bfc_page_info *page) {
 
 unsigned pages_from(struct machine *m, bfc_addr start, uint64_t bytes) {
     return (unsigned)bfc_pool_visit_pages(m->pool, start, bytes, count_page, NULL);
+}
+
+void open_exact(struct machine *m, uint64_t limit) {
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.page_rule = BFC_PAGE_FIT;
+    config.limit = limit;
+    open_exactly(m, config, 4 * CAPACITY);
+}
+
+int run_cases(const struct page_case *cases, int count) {
+    int failed = 0;
+    printf("1..%d\n", count);
+    for (int i = 0; i < count; i++) {
+        const char *fault = cases[i].run();
+        failed |= fault != NULL;
+        printf("%s %d - %s%s%s\n", fault ? "not ok" : "ok", i + 1, cases[i].name, fault ? ": " : "",
+               fault ? fault : "");
+    }
+    return failed;
 }

@@ -22,4 +22,15 @@ unsigned pages_from(struct machine *m, bfc_addr start, uint64_t bytes);
  */
 const char *close_case(struct machine *m, bool held, const char *otherwise);
 
+/* A machine whose pages fit each request, with this limit. */
+void open_exact(struct machine *m, uint64_t limit);
+
+struct page_case {
+    const char *name;
+    const char *(*run)(void); /* returns what is wrong, or NULL */
+};
+
+/* Runs the cases, and prints their results in the test anything protocol; returns main's status. */
+int run_cases(const struct page_case *cases, int count);
+
 #endif

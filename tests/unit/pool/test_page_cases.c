@@ -2,19 +2,10 @@
  * Pages behind the pool, single cases: where a request is served, what goes back, what other
  * threads free meanwhile, pages that fail, and small blocks.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/pool/page_case.h"
-
-static void open_exact(struct machine *m, uint64_t limit) {
-    struct bfc_pool_config config;
-    bfc_pool_config_default(&config);
-    config.page_rule = BFC_PAGE_FIT;
-    config.limit = limit;
-    open_exactly(m, config, 4 * CAPACITY);
-}
 
 /* The last free block is extended by what it lacks, not replaced. */
 static const char *grows_in_place(void) {
@@ -54,86 +45,6 @@ static const char *counts_as_one_room(void) {
     bool held = room.largest == 4 * UNIT;
     allocate_units(&m, 4);
     return close_case(&m, held, "free pages apart from each other do not count as one room");
-}
-
-/* What the device does when work is waited for. */
-static struct {
-    struct machine *machine;
-    unsigned times;
-    bool refuses;
-    bool works;     /* work may be under way in ready blocks */
-    bfc_addr frees; /* another thread frees this block during the first wait; 0: none */
-} settling;
-
-static bool note_settled(void *user) {
-    (void)user;
-    settling.times++;
-    settling.works = settling.refuses;
-    if (settling.frees) {
-        settling.works = true;
-        bfc_pool_free(settling.machine->pool, settling.frees, BFC_STREAM_FENCE);
-        settling.frees = 0;
-    }
-    return !settling.refuses;
-}
-
-static unsigned unmaps_under_work;
-
-static void note_unmap(void *user, enum page_call call) {
-    (void)user;
-    unmaps_under_work += call == PAGE_UNMAP && settling.works;
-}
-
-/* Frees two of four blocks in the order of a stream, and allocates as much in one. */
-static bool move_in_order(struct machine *m, uint64_t limit, bfc_addr at[4]) {
-    unmaps_under_work = 0;
-    settling.machine = m;
-    settling.times = 0;
-    settling.works = true;
-    open_exact(m, limit);
-    m->fake.settle = note_settled;
-    m->fake.meanwhile = note_unmap;
-    for (int i = 0; i < 4; i++)
-        at[i] = allocate_units(m, 2);
-    settling.frees = settling.frees ? at[1] : 0;
-    bool freed = bfc_pool_free(m->pool, at[0], BFC_STREAM_FENCE) == BFC_OK &&
-                 bfc_pool_free(m->pool, at[2], BFC_STREAM_FENCE) == BFC_OK;
-    struct bfc_block_info block;
-    return freed && bfc_pool_allocate(m->pool, 4 * UNIT, 0, &block) == BFC_OK;
-}
-
-/* Work may be under way in ready pages: it is waited for before they move. */
-static const char *settles_before_moving(void) {
-    static struct machine m;
-    bfc_addr at[4];
-    settling.refuses = false;
-    settling.frees = 0;
-    bool held = move_in_order(&m, 8 * UNIT, at) && settling.times == 1 && !unmaps_under_work;
-    bfc_pool_destroy(m.pool, false);
-    return held ? NULL : "pages moved before the last work in them was waited for";
-}
-
-/* Of a block that is freed meanwhile the wait says nothing. */
-static const char *settles_again(void) {
-    static struct machine m;
-    bfc_addr at[4];
-    settling.refuses = false;
-    settling.frees = 1;
-    bool held = move_in_order(&m, 8 * UNIT, at) && settling.times == 2 && !unmaps_under_work;
-    bfc_pool_destroy(m.pool, false);
-    return held ? NULL : "a wait was taken to cover a block that was freed during it";
-}
-
-/* Work that does not end: new pages are made where they may be. */
-static const char *grows_past_work(void) {
-    static struct machine m;
-    bfc_addr at[4];
-    settling.refuses = true;
-    settling.frees = 0;
-    bool held =
-        move_in_order(&m, UINT64_MAX, at) && !unmaps_under_work && m.fake.taken == 12 * UNIT;
-    bfc_pool_destroy(m.pool, false);
-    return held ? NULL : "pages moved though their work had not ended";
 }
 
 /* A gap between two free blocks, which alone have pages to spare: they must not be kept for it. */
@@ -666,16 +577,10 @@ static const char *remakes_without_allow(void) {
 
 /* ---- the tests ---- */
 
-static const struct {
-    const char *name;
-    const char *(*run)(void);
-} cases[] = {
+static const struct page_case cases[] = {
     {"the last free block grows in place", grows_in_place},
     {"pages apart from each other serve one request", stitches},
     {"pages apart from each other count as one room", counts_as_one_room},
-    {"pages move only after their last work", settles_before_moving},
-    {"a wait does not cover what is freed during it", settles_again},
-    {"pages stay whose work does not end", grows_past_work},
     {"what joins two blocks does not keep their pages", leaves_the_gap},
     {"a page between two goes back", gives_back_one},
     {"idle pages go back", gives_back_idle},
@@ -706,16 +611,7 @@ static const struct {
     {"small pages that cannot be mapped for a large one", remakes_without_map},
     {"small pages that get no access for a large one", remakes_without_allow},
 };
-#define CASES ((int)(sizeof cases / sizeof *cases))
 
 int main(void) {
-    int failed = 0;
-    printf("1..%d\n", CASES);
-    for (int i = 0; i < CASES; i++) {
-        const char *fault = cases[i].run();
-        failed |= fault != NULL;
-        printf("%s %d - %s%s%s\n", fault ? "not ok" : "ok", i + 1, cases[i].name, fault ? ": " : "",
-               fault ? fault : "");
-    }
-    return failed;
+    return run_cases(cases, (int)(sizeof cases / sizeof *cases));
 }

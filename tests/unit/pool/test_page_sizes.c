@@ -1,6 +1,4 @@
 /* Pages that choose their size (page_rule auto): large until free blocks are scattered. */
-#include <stdio.h>
-
 #include "tests/unit/pool/page_case.h"
 
 /* Four blocks of `units` with one of a unit after each, in pages of their own. */
@@ -56,24 +54,12 @@ static const char *gives_a_large_block_its_page(void) {
 
 /* ---- the tests ---- */
 
-static const struct {
-    const char *name;
-    const char *(*run)(void);
-} cases[] = {
+static const struct page_case cases[] = {
     {"new pages are small where free blocks are scattered", chooses_by_holes},
     {"large pages that would move are remade", remakes_what_would_move},
     {"a large block has a page of its own", gives_a_large_block_its_page},
 };
-#define CASES ((int)(sizeof cases / sizeof *cases))
 
 int main(void) {
-    int failed = 0;
-    printf("1..%d\n", CASES);
-    for (int i = 0; i < CASES; i++) {
-        const char *fault = cases[i].run();
-        failed |= fault != NULL;
-        printf("%s %d - %s%s%s\n", fault ? "not ok" : "ok", i + 1, cases[i].name, fault ? ": " : "",
-               fault ? fault : "");
-    }
-    return failed;
+    return run_cases(cases, (int)(sizeof cases / sizeof *cases));
 }
