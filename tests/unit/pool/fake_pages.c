@@ -193,12 +193,6 @@ static bool wants_pages(void *context) {
     return !((struct fake_pages *)context)->unwanted;
 }
 
-static bool settle(void *context, uint64_t timeout_ns) {
-    (void)timeout_ns;
-    struct fake_pages *fake = context;
-    return !fake->settle || fake->settle(fake->user);
-}
-
 void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacity) {
     *fake = (struct fake_pages){.calls = {.granule = granule,
                                           .addresses = 4 * capacity,
@@ -210,8 +204,7 @@ void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacit
                                           .unmap = unmap,
                                           .allow = allow,
                                           .may_remake = wants_pages,
-                                          .may_grow = wants_pages,
-                                          .settle = settle},
+                                          .may_grow = wants_pages},
                                 .capacity = capacity,
                                 .next = FIRST};
 }

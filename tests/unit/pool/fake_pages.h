@@ -39,8 +39,6 @@ struct fake_pages {
     bool unwanted;                                    /* no page may be made, moved or remade */
     /* What other threads do while a call is under way; NULL: nothing. */
     void (*meanwhile)(void *user, enum page_call call);
-    /* Waits for the work in ready pages; false: in vain. NULL: there is none. */
-    bool (*settle)(void *user);
     /* Is any of this still in use? */
     bool (*in_use)(void *user, bfc_addr start, uint64_t bytes);
     void *user;
