@@ -14,8 +14,6 @@
  * Asserted:
  *   safety    unordered == 0   a kernel runs only after those of its memory's earlier owners that were
  *                              submitted before the free
- *   unmapped  past == 0        when a free cell's page is unmapped, its earlier owners' kernels have
- *                              completed
  *   waited    before == 0      what was submitted before a free in sync is complete after it
  *   capture   !capturing       no stream is made to wait for another while something captures
  *   destroyed !destroyed       nothing is recorded in a stream that is destroyed
@@ -67,9 +65,6 @@
 #endif
 #ifndef CHECKS
 #define CHECKS 0   /* self-checks */
-#endif
-#ifndef UNMAPS
-#define UNMAPS 0   /* of a free cell's page */
 #endif
 #ifndef PEERS
 #define PEERS 0    /* the other context gets access, and may lose it */
@@ -136,7 +131,6 @@ bit lock;
 byte count[THREADS];       /* of submissions; odd: inside one */
 bit late[THREADS];         /* the count has risen, and others do not see that yet */
 byte freed, ordered;
-byte in_order, settled;    /* blocks that were ready without a fence; of how many the kernels have ended */
 byte bars;
 byte trial, succeeded;
 bit has_proof;
@@ -153,7 +147,7 @@ byte held[THREADS];        /* kernels that a call under way has recorded, or wai
 /* ---- the program ---- */
 
 byte kernels = KERNELS, frees = FREES, allocations = ALLOCATIONS, needs = NEEDS, trials = TRIALS,
-     waits = WAITS, stream_waits = STREAM_WAITS, destroys = DESTROYS, checks = CHECKS, unmaps = UNMAPS, peers = PEERS,
+     waits = WAITS, stream_waits = STREAM_WAITS, destroys = DESTROYS, checks = CHECKS, peers = PEERS,
      exports = EXPORTS, captures = CAPTURES, hides = HIDES, fails = FAILS;
 byte inside;               /* calls under way */
 bit unseen;                /* it has a call that submits work unseen */
@@ -464,9 +458,6 @@ end:
 #if CHECKS > 0
     :: atomic { checks > 0 -> checks--; inside++; goto checking }
 #endif
-#if UNMAPS > 0
-    :: atomic { unmaps > 0 && debt[me] == 0 -> unmaps--; inside++; goto unmapping }
-#endif
 #if PEERS > 0
     :: atomic { peers > 0 && !peer_known -> peers--; inside++; peer_known = 1; goto sharing }
     :: d_step { access && (pending & ~in_owner) == 0 && !USES_STREAM(OTHER) -> access = 0; peer_known = 0 }
@@ -717,11 +708,7 @@ asking:
         fi
 #endif
     }
-#if UNMAPS > 0 && !defined(WITHOUT_NOTED_ORDER)
-    atomic { state[cell] = READY; in_order++; goto returning }
-#else
     atomic { state[cell] = READY; goto returning }
-#endif
 
 fencing:
 #if BURSTS > 0
@@ -759,37 +746,6 @@ fencing:
         last_sum[me] = (shares_fence[me] -> sum : 0);
         last_fence[me] = (shares_fence[me] -> pending & in_owner : 0);
 #endif
-        goto returning
-    }
-#endif
-
-    /* ---- a page is unmapped ---- */
-
-#if UNMAPS > 0
-unmapping: /* victims_settle */
-#ifndef WITHOUT_SETTLE
-    atomic { number = in_order };
-    atomic {
-        if
-        :: capturing -> goto returning
-        :: else -> held[me] = pending & in_owner
-        fi
-    }
-    atomic { held[me] == 0 };
-#ifdef WITHOUT_SETTLED_FIRST
-    atomic { number = in_order };
-#endif
-    atomic { settled = (number > settled -> number : settled) };
-#endif
-    atomic { /* victims_choose */
-        if
-#if defined(WITHOUT_SETTLE) || defined(WITHOUT_SETTLED_CHECK)
-        :: state[0] == READY -> assert(past[0] == 0)
-#else
-        :: state[0] == READY && in_order == settled -> assert(past[0] == 0)
-#endif
-        :: else
-        fi;
         goto returning
     }
 #endif
