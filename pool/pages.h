@@ -75,11 +75,6 @@ struct bfc_page_calls {
     /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
      * upstream's `reserve` provides. NULL: it always may. */
     bool (*may_grow)(void *context);
-    /* Blocks were freed with BFC_STREAM_FENCE, so their work may be under way: waits until all work
-     * is complete that was under way when this was called. False: `timeout_ns` have passed, or it
-     * cannot be waited for. Called without the pool's lock, by several threads at once. NULL: no
-     * block is freed that way. */
-    bool (*settle)(void *context, uint64_t timeout_ns);
     /* An allocation needs to make, move or remake pages that are frozen (bfc_pool_freeze_pages):
      * thaws them, and returns 0; or returns the code with which the allocation fails, for which it
      * is not called again. Called without any lock. NULL: they are never frozen. */

@@ -31,8 +31,6 @@ typedef uint64_t bfc_addr;
 typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
-/* Of a block whose last work may be under way, but whose next owner's work all runs behind it. */
-#define BFC_STREAM_FENCE (UINT64_MAX - 1)
 
 /* Sizes and addresses are multiples of this many bytes, as cudaMalloc's are, for textures. */
 #define BFC_GRANULE_BITS 9
@@ -292,8 +290,7 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start);
 
 /*
  * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is
- * known to be complete) or BFC_STREAM_FENCE, deferred with BFC_DEFERRED_FENCE, else pending. Of a
- * block with BFC_STREAM_FENCE no page is unmapped before `settle` (pages.h). Returns BFC_OK,
+ * known to be complete), deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,
  * BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; in the last two nothing has changed.
  */
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);

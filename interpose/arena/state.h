@@ -65,9 +65,6 @@ struct bfc_arena {
     struct bfc_device *on;
     /* whether the pool takes addresses and memory separately (pool/pages.h); constant */
     bool has_pages;
-    /* atomic: threads that wait until no work is under way in ready pages; frees that need no fence
-     * take one meanwhile, so that there is an end of that work */
-    unsigned settlers;
     uint64_t reserved; /* atomic: the arena's share of on->reserved */
     bool shown;        /* atomic: whether memory of its pool was shown to others (sharing.h) */
     /* atomic: whether others, such as a network card, may use its memory by an address that the

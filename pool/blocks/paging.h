@@ -26,11 +26,7 @@ struct paging {
     uint64_t addresses;        /* bytes of addresses that are reserved */
     /* bytes of the pages that victims_take has taken out; not part of `reserved` */
     uint64_t moving;
-    uint32_t lost; /* how many pages are mapped but unusable */
-    /* How many blocks were freed with BFC_STREAM_FENCE, and of how many the work is complete. While
-     * they differ, no page is unmapped. */
-    uint64_t in_order, settled;
-    bool refrained; /* victims_choose found ready pages, and chose none for that reason */
+    uint32_t lost;  /* how many pages are mapped but unusable */
     bool frozen;    /* bfc_pool_freeze_pages; changed with growth_lock and the pool's lock */
     uint32_t looks; /* how often bfc_pool_trim_idle was called */
     /* the counters of the same names in struct bfc_page_stats */

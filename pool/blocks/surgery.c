@@ -1,7 +1,6 @@
 #include "pool/blocks/surgery.h"
 
 #include "base/compiler.h"
-#include "pool/blocks/paging.h"
 
 void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
     const struct block *at = &pool->blocks[b];
@@ -105,10 +104,6 @@ block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state 
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
     uint64_t size = block_size(&pool->blocks[b]);
     if (LIKELY(fence <= pool->completed)) {
-        make_ready(pool, b);
-    } else if (fence == BFC_STREAM_FENCE) {
-        if (pool->paging)
-            pool->paging->in_order++;
         make_ready(pool, b);
     } else if (fence == BFC_DEFERRED_FENCE) {
         pool_count_deferred(pool, size);

@@ -8,12 +8,6 @@
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-/* The longest wait before idle pages go back. */
-#define LONG_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-
-/* How often a trim waits for work before it gives up on pages in which there may be some. */
-enum { TRIM_TRIES = 4 };
-
 void pages_lock_growth(struct bfc_pool *pool) {
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_lock);
@@ -126,8 +120,7 @@ static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     return perform_release(pool);
 }
 
-/* Does what release_larger does, where pages would have to move for the request and free blocks are
- * scattered. */
+/* The same where pages would have to move for the request, and free blocks are scattered. */
 static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
     uint64_t bytes = round_to_pages(pool, request_size(request));
     bool moves = page_growth_room(pool, request->bytes) < bytes;
@@ -136,43 +129,15 @@ static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *re
     return release_larger(pool, page_growth_size(pool, bytes));
 }
 
-/* What pages_grow has done so far for a request. */
-struct growth {
-    bool saving;  /* as few new pages are made as possible */
-    bool settled; /* what could be waited for, so that pages may move, was waited for */
-};
-
-/* Waits for the work that may be under way in ready pages, so that they can move. Waits for a few
- * milliseconds at first, since new pages may do; with `saving`, where the limit or the device
- * allows none, waits as long as it takes, as a free of the driver's would. Other threads may change
- * pages during the long wait. */
-static enum bfc_status settle_request(struct bfc_pool *pool, const struct request *request,
-                                      struct growth *growth) {
-    growth->settled = true;
-    if (!growth->saving) {
-        victims_settle(pool, BRIEF_WAIT_NS);
-        return BFC_OK;
-    }
-    pthread_mutex_unlock(&pool->growth_lock);
-    victims_settle(pool, UINT64_MAX);
-    enum bfc_status awake = pages_lock_awake(pool);
-    pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
-    victims_settle(pool, BRIEF_WAIT_NS);
-    return awake;
-}
-
 /* Reserves addresses if they are lacking, makes or moves pages for the request, and sets `*at` to
- * the address of the room that is made. If only addresses were reserved, pages given back, or work
- * waited for, `*at` stays as it is. */
-static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request,
-                                 struct growth *growth, bfc_addr *at) {
+ * the address of the room that is made. If only addresses were reserved, or pages given back, `*at`
+ * stays as it is. */
+static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
+                                 bfc_addr *at) {
     struct page_plan plan;
-    pool->paging->refrained = false;
     if (release_unwieldy(pool, request))
         return BFC_OK;
-    enum bfc_status status = plan_make(pool, request, growth->saving, &plan);
-    if (pool->paging->refrained && !growth->settled)
-        return settle_request(pool, request, growth);
+    enum bfc_status status = plan_make(pool, request, saving, &plan);
     if (status == BFC_OUT_OF_MEMORY && plan.missing)
         return add_usual_addresses(pool, plan.missing, request_size(request));
     if (status != BFC_OK)
@@ -183,8 +148,8 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Takes the room that make_room has made at `at`. Only where rules.exact is set, since the policy's
- * search may not find the room there. */
+/* Takes the room that make_room has made at `at`, where the policy's search, which is exact, may
+ * not find it. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
@@ -197,8 +162,7 @@ static bool is_worth_saving(enum bfc_status status) {
 }
 
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
-    struct growth growth = {.saving = false};
-    bool taken;
+    bool saving = false, taken;
     *status = pages_lock_awake(pool);
     pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
     if (*status == BFC_OK) {
@@ -209,11 +173,11 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
      * after a look for free memory. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
-        *status = make_room(pool, request, &growth, &at);
+        *status = make_room(pool, request, saving, &at);
         if (*status == BFC_OK && (taken = take_at(pool, at, request)))
             break;
-        if (!growth.saving && is_worth_saving(*status)) {
-            growth = (struct growth){.saving = true};
+        if (!saving && is_worth_saving(*status)) {
+            saving = true;
             *status = BFC_OK;
             perform_recover(pool);
         }
@@ -248,7 +212,6 @@ static block_index first_bare(const struct bfc_pool *pool, region_index r) {
 
 enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     enum bfc_status status = BFC_OK;
-    victims_settle(pool, BRIEF_WAIT_NS);
     release_larger(pool, page_growth_fit(pool, pool->regions[r].bare));
     while (status == BFC_OK && pool->regions[r].bare) {
         const struct block *bare = &pool->blocks[first_bare(pool, r)];
@@ -283,11 +246,9 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 /* Frozen pages stay: of those that are asleep there is nothing to give back. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
-    victims_settle(pool, LONG_WAIT_NS);
     pages_lock_growth(pool);
     if (!pool->paging->frozen) {
         released = perform_recover(pool);
-        victims_settle(pool, BRIEF_WAIT_NS);
         victims_choose(pool, UINT64_MAX, NULL, true);
         keep_overdue(pool, idle_ns, now);
         released += perform_release(pool);
@@ -296,22 +257,9 @@ uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     return released;
 }
 
-/* Waits for the work that may be under way in ready pages, then takes growth_lock. The long waits
- * come before the lock; they are repeated when other threads have freed blocks in between. */
-static void lock_growth_settled(struct bfc_pool *pool) {
-    for (int tries = 0; tries < TRIM_TRIES; tries++) {
-        victims_settle(pool, UINT64_MAX);
-        pages_lock_growth(pool);
-        if (pool->paging->frozen || victims_settle(pool, BRIEF_WAIT_NS))
-            return;
-        pthread_mutex_unlock(&pool->growth_lock);
-    }
-    pages_lock_growth(pool);
-}
-
 static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     uint64_t released = 0;
-    lock_growth_settled(pool);
+    pages_lock_growth(pool);
     if (!pool->paging->frozen) {
         released = perform_recover(pool);
         victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);

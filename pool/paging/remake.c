@@ -67,8 +67,8 @@ bool remake_before(struct bfc_pool *pool, const struct request *request) {
         return true;
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
         return false;
+    bool done = true;
     pages_lock_growth(pool);
-    bool done = pool->paging->frozen || victims_settle(pool, BRIEF_WAIT_NS);
     while (done && !pool->paging->frozen && find_span(pool, request, &span))
         done = remake_span(pool, span, page_growth_size(pool, request_size(request)));
     pthread_mutex_unlock(&pool->growth_lock);

@@ -1,12 +1,8 @@
 #include "pool/paging/victims.h"
 
-#include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
-
-/* How often victims_settle waits while other threads go on freeing. */
-enum { SETTLE_TRIES = 16 };
 
 struct choice {
     const struct bfc_pool *pool;
@@ -97,28 +93,6 @@ static void choose_in_all(struct choice *c, bool anywhere) {
         choose_in(c, &c->pool->apart);
 }
 
-static bool is_settled(const struct paging *paging) {
-    return paging->in_order == paging->settled;
-}
-
-/* A wait says nothing of frees that come while it lasts, so it counts only for those that came
- * before it began. */
-bool victims_settle(struct bfc_pool *pool, uint64_t timeout_ns) {
-    struct paging *paging = pool->paging;
-    for (int tries = 0; !is_settled(paging) && tries < SETTLE_TRIES; tries++) {
-        uint64_t in_order = paging->in_order;
-        pool_leave(pool);
-        bool settled =
-            paging->calls.settle && paging->calls.settle(pool->upstream.context, timeout_ns);
-        pool_enter(pool);
-        pool->stats->waits++;
-        if (!settled)
-            return false;
-        paging->settled = bfc_max(paging->settled, in_order);
-    }
-    return is_settled(paging);
-}
-
 uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2],
                         bool anywhere) {
     struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
@@ -129,11 +103,7 @@ uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_inde
     choose_in_all(&c, anywhere);
     if (c.bytes > wanted)
         drop_superfluous(&c);
-    if (!paging->on_hand.count || is_settled(paging))
-        return c.bytes;
-    paging->refrained = true;
-    paging->on_hand.count = 0;
-    return 0;
+    return c.bytes;
 }
 
 uint64_t victims_ready(const struct bfc_pool *pool) {
@@ -194,8 +164,7 @@ bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     /* Records are needed twice: to cut the pages out of their blocks, and later to map them
      * again. */
-    if ((paging->on_hand.count && !is_settled(paging)) ||
-        !slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
+    if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);
     page_table_remove(&paging->table, &paging->on_hand);

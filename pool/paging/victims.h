@@ -8,12 +8,10 @@
 
 /*
  * Fills on_hand with ready pages that are not pinned, until they have `wanted` bytes or there are
- * no more. Pages of the largest blocks come first (of the smallest, where blocks are sorted by
- * size), those at a block's upper end before others. No page is taken from the two blocks `keep`
- * (which may be NULL). Pages of regions that are set apart are taken last, and only with
- * `anywhere`. Returns the sum of the pages, which may exceed `wanted`, but not by a whole page.
- * Chooses none, and says so in paging->refrained, while work may be under way in ready blocks
- * (victims_settle). O(free blocks + pages).
+ * no more. Pages of the largest blocks come first, those at their upper ends before others. No page
+ * is taken from the two blocks `keep` (which may be NULL). Pages of regions that are set apart are
+ * taken last, and only with `anywhere`. Returns the sum of the pages, which may exceed `wanted`,
+ * but not by a whole page. O(free blocks + pages).
  */
 uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2],
                         bool anywhere);
@@ -26,15 +24,8 @@ uint64_t victims_ready(const struct bfc_pool *pool);
  * are. O(neighbours of these blocks + pages there). */
 uint64_t victims_to_come(const struct bfc_pool *pool);
 
-/* Waits until no work is under way in ready blocks (struct bfc_page_calls), as it may be after
- * frees with BFC_STREAM_FENCE; drops the lock meanwhile. False: the work has not come to its end in
- * time, or such blocks were freed again and again meanwhile. Needs no growth_lock. */
-bool victims_settle(struct bfc_pool *pool, uint64_t timeout_ns);
-/* The longest wait for pages that need not move. */
-#define BRIEF_WAIT_NS ((uint64_t)10 * 1000 * 1000)
-
 /* Removes the pages of on_hand from the page table, and makes their addresses bare. False: the host
- * has no memory for that, or work may be under way in ready blocks; then nothing has changed. */
+ * has no memory for that, and nothing has changed. */
 bool victims_take(struct bfc_pool *pool);
 
 /* Returns where the run of neighbouring pages ends that begins at index `from`: the index after its

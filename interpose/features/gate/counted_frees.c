@@ -14,11 +14,11 @@
 
 /* Whether a freed block is ready at once, without a fence, because all work goes to one stream: the
  * work of the block's next owner then runs after that of its last. The result is that of
- * bfc_only_stream_orders. */
+ * bfc_only_stream_orders. A block of pages never is, since unmapping a page does not wait for
+ * work. */
 static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    bool may = bfc_only_stream_may_be() && !bfc_load_relaxed(&arena->settlers) &&
-               !bfc_arena_is_host(arena) && !bfc_load_relaxed(&arena->fatal) &&
-               !bfc_contexts_are_several() &&
+    bool may = bfc_only_stream_may_be() && !arena->has_pages && !bfc_arena_is_host(arena) &&
+               !bfc_load_relaxed(&arena->fatal) && !bfc_contexts_are_several() &&
                !(bfc_contexts_hide() && bfc_reuse_has_company(driver));
     return may ? bfc_only_stream_orders() : 0;
 }
@@ -72,6 +72,5 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
         bfc_check_streams(driver, arena, number);
     if (UNLIKELY(!bfc_arena_plain_most(arena)))
         bfc_arena_let_plain(arena);
-    /* Unmapping a page does not wait for work, so the pool must know that there may be some. */
-    return bfc_reuse_take_back(arena, pointer, arena->has_pages ? BFC_STREAM_FENCE : BFC_NO_FENCE);
+    return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
 }

@@ -20,8 +20,6 @@
 #include "interpose/driver/current.h"
 #include "interpose/features/common/retry_release.h"
 #include "interpose/host/background.h"
-#include "interpose/reuse/free_fence.h"
-#include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
 
 /* How many addresses to reserve at once, in multiples of the device's memory. They cost nothing,
@@ -228,32 +226,6 @@ static bool allow_access(void *context, bfc_addr start, uint64_t bytes) {
     return done;
 }
 
-/* ---- work in pages that the pool takes for ready ---- */
-
-/* While something captures, nothing can be recorded; only where the pool needs the pages it then
- * waits as the driver's free of memory would. */
-static bool await_work(const struct bfc_driver *driver, struct bfc_arena *arena,
-                       uint64_t timeout_ns) {
-    bfc_fence fence;
-    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
-    if (result == CUDA_SUCCESS)
-        return bfc_reuse_wait(arena, fence, timeout_ns) >= fence;
-    return bfc_reuse_is_passing(result) && timeout_ns == UINT64_MAX &&
-           bfc_upstream_wait_as_free(driver, arena) == CUDA_SUCCESS;
-}
-
-static bool settle_pages(void *context, uint64_t timeout_ns) {
-    struct bfc_arena *arena = context;
-    struct visit visit;
-    if (!enter_context(&visit, arena))
-        return bfc_load_acquire(&arena->ended);
-    bfc_add_fetch_relaxed(&arena->settlers, 1);
-    bool settled = await_work(visit.driver, arena, timeout_ns);
-    bfc_fetch_sub_relaxed(&arena->settlers, 1);
-    leave_context(&visit);
-    return settled;
-}
-
 /* Pages are not rearranged during a capture. */
 static bool may_remake(void *context) {
     return !bfc_captures_exist() && !bfc_load_relaxed(&bfc_paging_of(context)->left);
@@ -284,7 +256,6 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .map = map_page,
         .unmap = unmap_page,
         .allow = allow_access,
-        .settle = settle_pages,
         .may_remake = may_remake,
         .may_grow = may_grow,
     };
