@@ -109,13 +109,11 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* Whether the pool can afford a region of `step` bytes to keep one of `region` bytes whole. It
- * cannot once the device has refused memory, nor once regions were merged: then a whole one has
- * room for all that it is kept from. */
+ * cannot once the device has refused memory. */
 static bool is_affordable(const struct bfc_pool *pool, uint64_t region, uint64_t step) {
     uint64_t reserved = pool->stats->reserved;
     bool idle = pool->stats->in_use <= reserved / IDLE_PART;
-    if (pool->stats->refusals || pool->merge_calls ||
-        (!idle && region < reserved / BUSY_REGION_PART))
+    if (pool->stats->refusals || (!idle && region < reserved / BUSY_REGION_PART))
         return false;
     return pool->taken_to_keep + step <= reserved / (idle ? IDLE_KEEP_PART : BUSY_KEEP_PART);
 }

@@ -81,10 +81,10 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
-/* Regions are merged once the pool has taken FEW_REGIONS, and has taken one since the last merge.
- * Whether enough are idle is looked at during FREES_WATCHED frees after the pool has grown; after
- * those frees the pool is large enough as it is. */
-enum { FEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
+/* The fewest new regions before regions are merged. Whether enough are idle is looked at during
+ * FREES_WATCHED frees after the pool has grown; after those frees the pool is large enough as it
+ * is. */
+enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {
     uint64_t most = pool->stats->peak_in_use;
@@ -95,18 +95,13 @@ bool policy_has_surplus(const struct bfc_pool *pool) {
     return pool->rules.returns_surplus && pool->stats->reserved > policy_allowed(pool) + ALLOWANCE;
 }
 
-/* Is a merge under way, or may one begin? */
-static bool has_to_merge(const struct bfc_pool *pool) {
-    uint64_t reserved = pool->stats->reserve_calls;
-    return pool->merge_bytes || (reserved >= FEW_REGIONS && reserved > pool->merge_calls);
-}
-
 /* Others could take what went before the pool grows again, so it is kept where memory is short. */
 bool policy_may_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
     return pool->rules.returns_surplus && pool->config.growth == BFC_GROWTH_DOUBLE &&
            !stats->refusals && !pool->wanted_elsewhere && !pool->apart_regions &&
-           has_to_merge(pool) && stats->frees - pool->frees_grown < FREES_WATCHED;
+           stats->reserve_calls >= pool->merge_calls + NEW_REGIONS &&
+           stats->frees - pool->frees_grown < FREES_WATCHED;
 }
 
 void policy_note_surplus(struct bfc_pool *pool) {

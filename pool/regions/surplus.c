@@ -8,12 +8,11 @@
  *
  * So regions that are idle together, as after a step of such a program, are merged: all go back,
  * and the next region is as large as they were together, as long as the pool then reserves at most
- * 1.1 times the most that was ever in use. They are merged when clearly less is in use than the
- * most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); until the next
- * region is taken, others that become idle go back as well. The next merge begins only after the
- * pool has taken a new region, so that a program which repeats itself is soon left alone. Besides,
- * while more is reserved than 1.1 times the most that was in use, single idle regions go back; not
- * those that are set apart, since a plan is about to use them.
+ * 1.1 times the most that was ever in use. They are merged when much less is in use than the most
+ * that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if the pool
+ * has taken new regions since the last time, so that a program which repeats itself is soon left
+ * alone. Besides, while more is reserved than 1.1 times the most that was in use, single idle
+ * regions go back; not those that are set apart, since a plan is about to use them.
  *
  * Both happen at a free that has waited for the device: the driver's free of a region waits as
  * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
@@ -37,11 +36,11 @@ static bool may_release(const struct bfc_pool *pool) {
 
 /* Idle regions are merged if at most MOST_USED tenths of the most bytes that were ever in use are
  * in use now, and the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
-enum { MOST_USED = 8, IDLE_PART = 6 };
+enum { MOST_USED = 6, IDLE_PART = 4 };
 
 static bool should_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
-    unsigned count = pool->merge_bytes != 0;
+    unsigned count = 0;
     if (!policy_may_merge(pool) || stats->in_use / MOST_USED > stats->peak_in_use / 10)
         return false;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -53,7 +52,7 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     pool->merge_calls = pool->stats->reserve_calls;
     uint64_t released = regions_release(pool, UINT64_MAX);
     uint64_t room = bfc_subtract_saturating(policy_allowed(pool), pool->stats->reserved);
-    pool->merge_bytes = growth_on_device(bfc_min(pool->merge_bytes + released, room));
+    pool->merge_bytes = growth_on_device(bfc_min(released, room));
     return released;
 }
 

@@ -155,41 +155,6 @@ Test(surplus, merging_ends) {
     cr_assert_eq(stats().reserve_calls + stats().release_calls, calls);
 }
 
-/* What becomes idle after the first regions went is a part of the next one, too. */
-Test(surplus, merging_goes_on) {
-    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
-    bfc_addr stays = get(512);
-    run_period(0);
-    cr_assert_leq(stats().reserved, 70 * MIB);
-    give(get(40 * MIB));
-    cr_assert_geq(stats().reserved, 300 * MIB);
-    give(stays);
-}
-
-/* A region that was merged serves small blocks as well. */
-Test(surplus, merged_is_not_kept_whole) {
-    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
-    bfc_addr stays = get(512);
-    run_period(0);
-    give(get(100 * MIB));
-    uint64_t calls = stats().reserve_calls;
-    give(get(20 * MIB));
-    cr_assert_eq(stats().reserve_calls, calls);
-    give(stays);
-}
-
-/* After a merge one new region suffices for the next. */
-Test(surplus, merges_a_new_region) {
-    open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
-    for (int i = 0; i < 3; i++)
-        run_period(0);
-    bfc_addr larger = get(400 * MIB);
-    run_period(0);
-    give(larger);
-    cr_assert_gt(run_period(0), 0);
-    cr_assert_leq(stats().reserved, 70 * MIB);
-}
-
 Test(surplus, merges_nothing_where_memory_is_short) {
     open_growing(BFC_POLICY_BFC, BFC_GROWTH_DOUBLE);
     struct bfc_block_info block;
