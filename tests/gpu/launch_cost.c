@@ -1,23 +1,47 @@
-// What a launch of a kernel that does nothing costs the thread that launches it, in nanoseconds:
-// the median of many batches, each so small that the driver's queue takes it without waiting.
-// usage: launch_cost KERNELS_PTX
+// What a launch of a kernel that does nothing costs a thread that launches it, in nanoseconds, while
+// as many threads launch, each into a stream of its own: the median of many batches, each so small
+// that the driver's queue takes it without waiting, and the slowest thread's.
+// usage: launch_cost KERNELS_PTX [THREADS]
 #include "tests/gpu/measuring.h"
 
-enum { BATCHES = 400, LAUNCHES = 200 };
+#include <pthread.h>
 
-int main(int count, char **arguments) {
-    static uint64_t took[BATCHES];
-    if (count != 2)
-        return 1;
-    begin_with(arguments[1]);
+enum { BATCHES = 400, LAUNCHES = 200, MOST_THREADS = 16 };
+
+static pthread_barrier_t together;
+static uint64_t medians[MOST_THREADS];
+
+static void *launch_all(void *number) {
+    uint64_t took[BATCHES];
+    MUST(cuCtxSetCurrent(context));
     CUstream stream = new_stream();
     for (size_t batch = 0; batch < BATCHES; batch++) {
+        pthread_barrier_wait(&together);
         uint64_t begin = now();
         for (int i = 0; i < LAUNCHES; i++)
             start_spin_of(stream, 0);
         took[batch] = (now() - begin) / LAUNCHES;
         MUST(cuStreamSynchronize(stream));
     }
-    printf("%lld\n", (long long)median(took, BATCHES));
+    medians[(intptr_t)number] = median(took, BATCHES);
+    return NULL;
+}
+
+int main(int count, char **arguments) {
+    int threads = count == 3 ? atoi(arguments[2]) : 1;
+    if (count < 2 || threads < 1 || threads > MOST_THREADS)
+        return 1;
+    begin_with(arguments[1]);
+    pthread_t made[MOST_THREADS];
+    pthread_barrier_init(&together, NULL, (unsigned)threads);
+    for (intptr_t i = 0; i < threads; i++)
+        if (pthread_create(&made[i], NULL, launch_all, (void *)i))
+            return 1;
+    uint64_t slowest = 0;
+    for (int i = 0; i < threads; i++) {
+        pthread_join(made[i], NULL);
+        slowest = medians[i] > slowest ? medians[i] : slowest;
+    }
+    printf("%lld\n", (long long)slowest);
     return 0;
 }

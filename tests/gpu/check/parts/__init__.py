@@ -2,8 +2,8 @@
 
 import collections
 
-from . import (build, clients, conformance, demo, measure, meson, pages, programs, routes, smoke, stress, submissions,
-               tools, unknowns)
+from . import (build, clients, conformance, demo, measure, meson, pages, programs, routes, sleep, smoke, stress,
+               submissions, tools, unknowns)
 
 # What is worth most comes first, since the device may be there for a short time only. `weight` is a share of
 # the time; what a part leaves over goes to the later ones. It takes no more than `most` seconds, until all
@@ -17,6 +17,7 @@ PARTS = {
     "measure": Part(12, 60, measure.run),
     "unknowns": Part(8, 60, unknowns.run),
     "submissions": Part(30, 110, submissions.run),
+    "sleep": Part(20, 150, sleep.run),
     "demo": Part(12, 90, demo.run),
     "programs": Part(60, 240, programs.run),
     "clients": Part(30, 150, clients.run),

@@ -20,6 +20,7 @@ MODES = ("lazy", "ordered")
 FEW = {"CLIENT_ROUNDS": "60"}  # for Python's clients, since CUPTI makes each call slower
 LIMIT, LIMIT_WATCHED = 60, 40  # seconds
 LAUNCH_RUNS = 5
+LAUNCHING = {1: "a launch, ns", 2: "a launch beside another thread's, ns", 8: "a launch beside seven threads', ns"}
 TORCH = {**CLIENTS["pytorch"].raw, **CLIENTS["pytorch"].always}
 # Its variables, and what gives its command; those first that take longest.
 CLIENTS_HERE = {
@@ -195,20 +196,23 @@ def judge_watched(session, title, report):
 
 def launches(session):
     """Each way several times in turn, so that what the device is doing is the same for all; medians."""
-    if session.has("submissions", "a launch, ns"):
-        return
     program = session.compile("submissions", "launch_cost", sources("tests/gpu/launch_cost.c"), *session.driver(),
                               "-lpthread", "-ldl")
+    for threads, name in LAUNCHING.items() if program else ():
+        if threads <= os.cpu_count() and not session.has("submissions", name):
+            launches_by(session, [program, KERNELS, str(threads)], name)
+
+
+def launches_by(session, command, name):
     took = {"native": [], "preloaded, gate off": [], "preloaded, gate on": []}
-    for _ in range(LAUNCH_RUNS if program else 0):
+    for _ in range(LAUNCH_RUNS):
         for way, times in took.items():
-            done = session.run([program, KERNELS], 30, CUDA_MODULE_LOADING="EAGER") if way == "native" else \
-                session.preloaded([program, KERNELS], "lazy", 30, CUDA_MODULE_LOADING="EAGER",
+            done = session.run(command, 30, CUDA_MODULE_LOADING="EAGER") if way == "native" else \
+                session.preloaded(command, "lazy", 30, CUDA_MODULE_LOADING="EAGER",
                                   BFC_GATE="1" if way.endswith("on") else "0")
             if done[0]:
-                session.surprise("submissions", "a launch, " + way, done[2])
+                session.surprise("submissions", f"{name}, {way}", done[2])
                 return
             times.append(int(done[1]))
-    if program:
-        session.note("submissions", "a launch, ns", {way: statistics.median(times) for way, times in took.items()})
-        session.note("submissions", "a launch, ns, each run", {way: str(times) for way, times in took.items()})
+    session.note("submissions", name, {way: statistics.median(times) for way, times in took.items()})
+    session.note("submissions", name + ", each run", {way: str(times) for way, times in took.items()})
