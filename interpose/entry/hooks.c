@@ -96,9 +96,9 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
-static CUresult note_export_table(const CUuuid *id, CUresult result) {
-    if (result == CUDA_SUCCESS && id)
-        BFC_TELL_COUNTER(note_table(id));
+static CUresult note_export_table(const void **table, const CUuuid *id, CUresult result) {
+    if (result == CUDA_SUCCESS && table && *table && id)
+        BFC_TELL_COUNTER(note_table(table, id));
     return result;
 }
 

@@ -42,8 +42,9 @@ struct bfc_counter {
     CUresult (*meet_stream)(CUstream stream);
     /* From now on some submissions may be unseen, because of `what`, which the log names. */
     void (*hide)(const char *what);
-    /* The driver has given the program a table of functions; whether a launch may overlap. */
-    void (*note_table)(const CUuuid *id);
+    /* The driver gives the program a table of functions, in whose place another may be put. */
+    void (*note_table)(const void **table, const CUuuid *id);
+    /* Whether a launch may overlap with earlier work of its stream. */
     bool (*may_overlap)(const CUlaunchConfig *how);
     /* From now on there may be several streams, or others who use the memory; after a call of bar,
      * until unbar was called as often as bar. */

@@ -1,7 +1,7 @@
-// What a launch of a kernel that does nothing costs a thread that launches it, in nanoseconds, while
-// as many threads launch, each into a stream of its own: the median of many batches, each so small
-// that the driver's queue takes it without waiting, and the slowest thread's.
-// usage: launch_cost KERNELS_PTX [THREADS]
+// What a launch of a kernel that does nothing costs a thread that launches it, in nanoseconds,
+// while as many threads launch, each into a stream of its own: the median of many batches, each so
+// small that the driver's queue takes it without waiting, and the slowest thread's. usage:
+// launch_cost KERNELS_PTX [THREADS]
 #include "tests/gpu/measuring.h"
 
 #include <pthread.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/features/gate/only_stream.h"
+#include "interpose/features/gate/unknown_tables.h"
 
 static void hide_behind_table(const CUuuid *id) {
     char what[96];
@@ -16,12 +17,14 @@ static void hide_behind_table(const CUuuid *id) {
 
 /*
  * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
- * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
- * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
- * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
- * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
+ * driver. These are not known to submit work. The runtime's load modules, find contexts and keep
+ * what belongs to one, tell tools of calls (ids and what they hold: the source of ZLUDA, 2025) and
+ * write the error log (libcudart 13.0 only hands that one formats with arguments). cuBLAS and cuFFT
+ * ask for tables that tell of contexts and modules (NVIDIA's names for them are
+ * CU_ETID_ToolsContext and CU_ETID_ToolsModule). The last one is asked for by compilers alone
+ * (NVRTC, nvJitLink and cuDNN's), which need no device. Any other table may submit work.
  */
-void bfc_unseen_note_table(const CUuuid *id) {
+void bfc_unseen_note_table(const void **table, const CUuuid *id) {
     static const char known[][sizeof id->bytes + 1] = {
         "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9",
         "\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66",
@@ -31,11 +34,14 @@ void bfc_unseen_note_table(const CUuuid *id) {
         "\xd4\x08\x20\x55\xbd\xe6\x70\x4b\x8d\x34\xba\x12\x3c\x66\xe1\xf2",
         "\xf8\xcf\xf9\x51\x21\x46\x8b\x4e\xb9\xe2\xfb\x46\x9e\x7c\x0d\xd9",
         "\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff\x73\x24\xc8\xf2",
+        "\x6e\x16\x3f\xbe\xb9\x58\x44\x4d\x83\x5c\xe1\x82\xaf\xf1\x99\x1e",
+        "\xda\x91\x51\xd3\x3a\xe6\xcc\x41\xa5\xc0\x4f\x26\xd5\x33\xe3\x28",
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
             return;
-    hide_behind_table(id);
+    if (!bfc_unknown_table_copy(table))
+        hide_behind_table(id);
 }
 
 /* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
