@@ -76,7 +76,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuStreamEndCaptureToCig_ptsz, (CUstream stream),                                             \
       end_capture(driver, stream, true, real(stream)))                                             \
     X(cuGetExportTable, (const void **table, const CUuuid *id),                                    \
-      note_export_table(table, id, real(table, id)))                                                      \
+      note_export_table(table, id, real(table, id)))                                               \
     X(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags),       \
       replace_entry(name, entry, version, flags, real(name, entry, version, flags)))               \
     X(cuGetProcAddress_v2,                                                                         \

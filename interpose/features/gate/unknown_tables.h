@@ -10,8 +10,8 @@
 
 /*
  * Puts a copy into *table, the same one for the same table. False, with *table as it was: the table
- * is not a size in bytes followed by that many bytes of functions of the driver, or there is no room
- * for it, or this machine's calls cannot be followed to their end.
+ * is not a size in bytes followed by that many bytes of functions of the driver, or there is no
+ * room for it, or this machine's calls cannot be followed to their end.
  */
 bool bfc_unknown_table_copy(const void **table);
 
