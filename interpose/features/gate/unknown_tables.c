@@ -18,7 +18,7 @@
 #include "interpose/table/counter.h"
 
 enum {
-    ENTRIES_MOST = 512, /* of all tables; as many as there are stubs in the assembly below */
+    ENTRIES_MOST = 512, /* of all tables; as many as there are stubs in table_stubs_*.S */
     TABLES_MOST = 16,
     NESTED_MOST = 8, /* calls of such functions under way in a thread */
     STUB_BYTES = 16,
@@ -45,159 +45,21 @@ static const void *words[ENTRIES_MOST + TABLES_MOST]; /* the copies, one after t
 static void *functions[ENTRIES_MOST]; /* the driver's, by the number of the stub that calls each */
 static size_t function_count;
 
-#if defined __x86_64__ || defined __aarch64__
-
-HIDDEN extern char bfc_table_stubs[];
+/* In table_stubs_*.S, which call the other two: bfc_table_call_begin returns the function to go on
+ * to, bfc_table_call_end the true return address. */
+HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
-HIDDEN __attribute__((used)) void *bfc_table_call_begin(const char *stub, void **return_address);
-HIDDEN __attribute__((used)) void *bfc_table_call_end(void);
+HIDDEN void *bfc_table_call_begin(const char *stub, void **return_address);
+HIDDEN void *bfc_table_call_end(void);
 
-#if defined __x86_64__
-
-/* A stub pushes its own place, by its call. Every register that may carry an argument is kept: also
- * rax, which tells how many vector registers do, and r10. */
-__asm__(".pushsection .text\n"
-        ".balign 16\n"
-        ".hidden bfc_table_stubs\n"
-        ".globl bfc_table_stubs\n"
-        "bfc_table_stubs:\n"
-        ".rept 512\n"
-        "  endbr64\n"
-        "  call enter_table_call\n"
-        "  .balign 16\n"
-        ".endr\n"
-        "enter_table_call:\n"
-        "  push %rbp\n"
-        "  mov %rsp, %rbp\n"
-        "  sub $200, %rsp\n"
-        "  mov %rdi, (%rsp)\n"
-        "  mov %rsi, 8(%rsp)\n"
-        "  mov %rdx, 16(%rsp)\n"
-        "  mov %rcx, 24(%rsp)\n"
-        "  mov %r8, 32(%rsp)\n"
-        "  mov %r9, 40(%rsp)\n"
-        "  mov %rax, 48(%rsp)\n"
-        "  mov %r10, 56(%rsp)\n"
-        "  movups %xmm0, 64(%rsp)\n"
-        "  movups %xmm1, 80(%rsp)\n"
-        "  movups %xmm2, 96(%rsp)\n"
-        "  movups %xmm3, 112(%rsp)\n"
-        "  movups %xmm4, 128(%rsp)\n"
-        "  movups %xmm5, 144(%rsp)\n"
-        "  movups %xmm6, 160(%rsp)\n"
-        "  movups %xmm7, 176(%rsp)\n"
-        "  mov 8(%rbp), %rdi\n"
-        "  lea 16(%rbp), %rsi\n"
-        "  call bfc_table_call_begin\n"
-        "  mov %rax, %r11\n"
-        "  mov (%rsp), %rdi\n"
-        "  mov 8(%rsp), %rsi\n"
-        "  mov 16(%rsp), %rdx\n"
-        "  mov 24(%rsp), %rcx\n"
-        "  mov 32(%rsp), %r8\n"
-        "  mov 40(%rsp), %r9\n"
-        "  mov 48(%rsp), %rax\n"
-        "  mov 56(%rsp), %r10\n"
-        "  movups 64(%rsp), %xmm0\n"
-        "  movups 80(%rsp), %xmm1\n"
-        "  movups 96(%rsp), %xmm2\n"
-        "  movups 112(%rsp), %xmm3\n"
-        "  movups 128(%rsp), %xmm4\n"
-        "  movups 144(%rsp), %xmm5\n"
-        "  movups 160(%rsp), %xmm6\n"
-        "  movups 176(%rsp), %xmm7\n"
-        "  leave\n"
-        "  add $8, %rsp\n"
-        "  jmp *%r11\n"
-        ".hidden bfc_table_call_returns\n"
-        ".globl bfc_table_call_returns\n"
-        ".balign 16\n"
-        "bfc_table_call_returns:\n"
-        "  endbr64\n"
-        "  sub $48, %rsp\n"
-        "  mov %rax, (%rsp)\n"
-        "  mov %rdx, 8(%rsp)\n"
-        "  movups %xmm0, 16(%rsp)\n"
-        "  movups %xmm1, 32(%rsp)\n"
-        "  call bfc_table_call_end\n"
-        "  mov %rax, %r11\n"
-        "  mov (%rsp), %rax\n"
-        "  mov 8(%rsp), %rdx\n"
-        "  movups 16(%rsp), %xmm0\n"
-        "  movups 32(%rsp), %xmm1\n"
-        "  add $48, %rsp\n"
-        "  jmp *%r11\n"
-        ".popsection\n");
-
-/* With a shadow stack a changed return address ends the process. */
+/* Where the processor keeps a second stack of return addresses, a changed one ends the process. */
 static bool has_shadow_stack(void) {
     uint64_t pointer = 0;
+#ifdef __x86_64__
     __asm__ volatile("rdsspq %0" : "+r"(pointer)); /* does nothing where there is none */
+#endif
     return pointer != 0;
 }
-
-#else
-
-/* The return address comes in x30; a stub hands over its own place in x17. */
-__asm__(".pushsection .text\n"
-        ".balign 16\n"
-        ".hidden bfc_table_stubs\n"
-        ".globl bfc_table_stubs\n"
-        "bfc_table_stubs:\n"
-        ".rept 512\n"
-        "  hint #34\n"
-        "  adr x17, .\n"
-        "  b enter_table_call\n"
-        "  nop\n"
-        ".endr\n"
-        "enter_table_call:\n"
-        "  sub sp, sp, #224\n"
-        "  stp x0, x1, [sp]\n"
-        "  stp x2, x3, [sp, #16]\n"
-        "  stp x4, x5, [sp, #32]\n"
-        "  stp x6, x7, [sp, #48]\n"
-        "  stp x8, x30, [sp, #64]\n"
-        "  stp q0, q1, [sp, #80]\n"
-        "  stp q2, q3, [sp, #112]\n"
-        "  stp q4, q5, [sp, #144]\n"
-        "  stp q6, q7, [sp, #176]\n"
-        "  mov x0, x17\n"
-        "  add x1, sp, #72\n"
-        "  bl bfc_table_call_begin\n"
-        "  mov x16, x0\n"
-        "  ldp x0, x1, [sp]\n"
-        "  ldp x2, x3, [sp, #16]\n"
-        "  ldp x4, x5, [sp, #32]\n"
-        "  ldp x6, x7, [sp, #48]\n"
-        "  ldp x8, x30, [sp, #64]\n"
-        "  ldp q0, q1, [sp, #80]\n"
-        "  ldp q2, q3, [sp, #112]\n"
-        "  ldp q4, q5, [sp, #144]\n"
-        "  ldp q6, q7, [sp, #176]\n"
-        "  add sp, sp, #224\n"
-        "  br x16\n"
-        ".hidden bfc_table_call_returns\n"
-        ".globl bfc_table_call_returns\n"
-        "bfc_table_call_returns:\n"
-        "  hint #36\n"
-        "  sub sp, sp, #80\n"
-        "  stp x0, x1, [sp]\n"
-        "  stp q0, q1, [sp, #16]\n"
-        "  stp q2, q3, [sp, #48]\n"
-        "  bl bfc_table_call_end\n"
-        "  mov x30, x0\n"
-        "  ldp x0, x1, [sp]\n"
-        "  ldp q0, q1, [sp, #16]\n"
-        "  ldp q2, q3, [sp, #48]\n"
-        "  add sp, sp, #80\n"
-        "  ret\n"
-        ".popsection\n");
-
-static bool has_shadow_stack(void) {
-    return false;
-}
-
-#endif
 
 /* Takes the place of the driver's function when the memory that it may use is asleep and cannot be
  * woken. */
@@ -213,7 +75,9 @@ void *bfc_table_call_begin(const char *stub, void **return_address) {
         return function;
     }
     thread.refused = bfc_submission_begin((CUstream)BFC_STREAMS_UNKNOWN, false, &end);
-    thread.calls[thread.depth++] = (struct call){*return_address, end};
+    unsigned place = thread.depth++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler that calls goes on above */
+    thread.calls[place] = (struct call){*return_address, end};
     void (*returns)(void) = bfc_table_call_returns;
     memcpy(return_address, &returns, sizeof returns);
     CUresult (*refuse)(void) = refuse_call;
@@ -223,7 +87,9 @@ void *bfc_table_call_begin(const char *stub, void **return_address) {
 }
 
 void *bfc_table_call_end(void) {
-    struct call call = thread.calls[--thread.depth];
+    struct call call = thread.calls[thread.depth - 1];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    thread.depth--;
     bfc_submission_end(call.end);
     return call.return_address;
 }
@@ -292,12 +158,3 @@ bool bfc_unknown_table_copy(const void **table) {
     *table = ours ? ours : *table;
     return ours != NULL;
 }
-
-#else
-
-bool bfc_unknown_table_copy(const void **table) {
-    (void)table;
-    return false;
-}
-
-#endif

@@ -22,7 +22,8 @@ $compiler "${flags[@]}" "${sim[@]}" -shared -pthread -Wl,-soname,libcuda.so.1 -W
     -Wl,-z,nodelete sim/{base,device,memory,graph,order,border,calls/*}/*.c -o "$work/sim/libcuda.so.1" ||
     fail 'the stand-in driver does not build'
 $compiler "${flags[@]}" -shared -pthread -Wl,--version-script=interpose/entry/symbols.map \
-    -Wl,-z,nodelete,-z,lazy,-z,relro,-z,start-stop-visibility=hidden interpose/*/*.c interpose/features/*/*.c interpose/features/*/*/*.c interpose/entry/thunk_aarch64.S segment/*.c pool/*/*.c base/*.c \
+    -Wl,-z,nodelete,-z,lazy,-z,relro,-z,start-stop-visibility=hidden interpose/*/*.c interpose/features/*/*.c interpose/features/*/*/*.c \
+    interpose/entry/thunk_aarch64.S interpose/features/gate/table_stubs_aarch64.S segment/*.c pool/*/*.c base/*.c \
     -o "$work/libbfcpreload.so" || fail 'the library does not build'
 ln -s libcuda.so.1 "$work/sim/libcuda.so"
 for program in driver_linked by_name host; do
@@ -39,15 +40,20 @@ for source in bound/bound wranglers/wrangler; do
         -L"$work/sim" -Wl,-z,lazy -Wl,--as-needed -lcuda -o "$work/bin/${source#*/}.so" || fail "$source does not build"
 done
 
+$compiler "${flags[@]}" -DKERNELS_PTX="\"$root/sim/kernels.ptx\"" tests/integration/gate/tables.c -L"$work/sim" -lcuda -o "$work/bin/tables" ||
+    fail 'tables does not build'
+
 # run NAME PRELOAD COMMAND...: SIM_STATS goes beside the output.
 run() {
-    "$qemu" -L "$libraries" -E LD_LIBRARY_PATH="$work/sim" -E BFC_LOG=off -E SIM_MEMORY=256M -E SIM_STATS="$work/$1.stats" \
+    "$qemu" -L "$libraries" -E LD_LIBRARY_PATH="$work/sim" -E BFC_LOG=off -E SIM_MEMORY=256M -E BFC_FREE="$mode" -E SIM_STATS="$work/$1.stats" \
         ${2:+-E LD_PRELOAD="$2"} "${@:3}" >"$work/$1" 2>&1
 }
 
 failed=0
 while read -r -a command; do
     rm -f "$work"/*.stats
+    mode=sync
+    [ "${command[0]}" != tables ] || mode=lazy # with the gate
     run native '' "$work/bin/${command[0]}" "${command[@]:1}"
     native=$?
     run preloaded "$work/libbfcpreload.so" "$work/bin/${command[0]}" "${command[@]:1}"
@@ -74,5 +80,6 @@ host $work/bin/bound.so calls
 host $work/bin/bound.so constants
 host $work/bin/bound.so constructed
 host $work/bin/wrangler.so plug-in
+tables second
 END
 exit $failed

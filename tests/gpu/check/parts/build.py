@@ -56,9 +56,9 @@ LIBRARY_FLAGS = ("-fPIC", "-fvisibility=hidden", "-pthread")
 def build_library(session, version, part="build", name="libbfcpreload.so", more=(), link=()):
     """As the meson.build of interpose, pool and planner do it; the linker leaves the planner's solve.c out there.
     `more`: objects that are linked into it too."""
-    thunk = f"interpose/entry/thunk_{platform.machine()}.S"
+    assembly = f"interpose/*/thunk_{platform.machine()}.S", f"interpose/features/*/table_stubs_{platform.machine()}.S"
     flags = [*LIBRARY_FLAGS, f'-DBFC_VERSION="{version}"']
-    made, error = objects(session, sources("interpose/*/*.c", "interpose/features/*/*.c", "interpose/features/*/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
+    made, error = objects(session, sources("interpose/*/*.c", "interpose/features/*/*.c", "interpose/features/*/*/*.c", "segment/*.c", "base/*.c", *assembly), *flags)
     planner = [path for path in sources("planner/*/*.c") if not path.endswith("/solve.c")]
     pool, complaints = objects(session, sources("pool/*/*.c") + planner, *flags, "-O3")
     if error + complaints:
