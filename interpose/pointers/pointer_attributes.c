@@ -210,10 +210,15 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
-    if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value)
-        return driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
+    CUresult result;
+    if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value) {
+        result = driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
+        /* The driver's answer of pages, but not of memory that it allocated. */
+        return is_ours(&span) && result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE
+                                                                    : result;
+    }
     unsigned on;
     memcpy(&on, value, sizeof on);
-    CUresult result = on ? show_region(driver, &span) : CUDA_SUCCESS;
+    result = on ? show_region(driver, &span) : CUDA_SUCCESS;
     return result == CUDA_SUCCESS ? bfc_sync_memops_set(driver, &span, pointer, on) : result;
 }

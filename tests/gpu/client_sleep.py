@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import time
@@ -16,7 +17,9 @@ LIBRARY, BFCSTAT, FOLDER = sys.argv[1:4]
 JOB = [sys.executable, str(pathlib.Path(__file__).with_name("job_sleep.py"))]
 GIB = 1 << 30
 ON = {"LD_PRELOAD": LIBRARY, "BFC_GATE": "on", "BFC_BACKING": "pages"}
-TURN_ROUNDS = 4000
+TURNS = {"BFC_SLEEP_QUANTUM": "1", "BFC_WAIT": "30"}
+TURN_ROUNDS = 3000
+LIMIT = 45  # seconds for each answer of a job
 
 
 class Device:
@@ -54,9 +57,17 @@ class Job:
         self.process = subprocess.Popen([*JOB, str(gib)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env={**clean, **settings})
 
-    def begins(self):
-        if self.process.stdout.readline() != "ready\n":
+    def line(self):
+        """The job's next line; RuntimeError: it has ended, or takes too long."""
+        if not select.select([self.process.stdout], [], [], LIMIT)[0]:
+            self.process.kill()
+            raise RuntimeError(f"a job said nothing for {LIMIT} s")
+        if not (line := self.process.stdout.readline()):
             raise RuntimeError(f"a job ended: {self.process.wait()}")
+        return line
+
+    def begins(self):
+        self.line()
         return self
 
     def begin(self, rounds):
@@ -64,9 +75,7 @@ class Job:
         self.process.stdin.flush()
 
     def answer(self):
-        if not (line := self.process.stdout.readline()):
-            raise RuntimeError(f"a job ended: {self.process.wait()}")
-        return json.loads(line)
+        return json.loads(self.line())
 
     def do(self, rounds):
         self.begin(rounds)
@@ -74,7 +83,14 @@ class Job:
 
     def end(self):
         self.process.stdin.close()
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=LIMIT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
 
 
 def bfcstat(*arguments):
@@ -87,62 +103,69 @@ def bfcstat(*arguments):
 def falls_and_wakes(found, device, gib, native, where, **settings):
     """One job falls asleep by hand, another takes most of the device, and the first goes on."""
     before = device.free()
-    job = Job(gib, **ON, **settings).begins()
-    digests = [job.do(1)["digest"]]
-    held = before - device.free()
-    begin = time.monotonic()
-    said = bfcstat("sleep", str(job.process.pid))
-    took = time.monotonic() - begin
-    asleep = before - device.free()
-    with device.filled(2 * GIB):
-        pass
-    woken = job.do(1)
-    digests.append(woken["digest"])
-    found[where] = {"held": held, "left asleep": asleep, "fall, s": round(took, 3), "said": said,
-                    "wake and a round, s": woken["first"], "a round, s": job.do(1)["first"]}
-    if digests != native[:2]:
-        found["wrong"].append(f"{where}: contents are not as natively")
-    if status := job.end():
-        found["wrong"].append(f"{where}: exit status {status}")
+    with Job(gib, **ON, **settings) as job:
+        digests = [job.begins().do(1)["digest"]]
+        held = before - device.free()
+        begin = time.monotonic()
+        said = bfcstat("sleep", str(job.process.pid))
+        took = time.monotonic() - begin
+        asleep = before - device.free()
+        with device.filled(2 * GIB):
+            pass
+        woken = job.do(1)
+        digests.append(woken["digest"])
+        found[where] = {"held": held, "left asleep": asleep, "fall, s": round(took, 3), "said": said,
+                        "wake and a round, s": woken["first"], "a round, s": job.do(1)["first"]}
+        if digests != native:
+            found["wrong"].append(f"{where}: contents are not as natively")
+        if status := job.end():
+            found["wrong"].append(f"{where}: exit status {status}")
 
 
 def take_turns(found, device, gib, native):
     """With room for one and a half, two work at once."""
-    with device.filled((gib + gib // 2 + 2) * GIB):
+    with device.filled((gib + gib // 2 + 2) * GIB), Job(gib, **ON, **TURNS) as one, Job(gib, **ON, **TURNS) as other:
         begin = time.monotonic()
-        jobs = [Job(gib, **ON, BFC_SLEEP_QUANTUM="1") for _ in range(2)]
-        for job in jobs:
-            job.begins()
-            job.begin(TURN_ROUNDS)
-        answers = [job.answer() for job in jobs]
-        falls = [json.loads(bfcstat("--json", str(job.process.pid)))["sleep"].get("falls") for job in jobs]
-        statuses = [job.end() for job in jobs]
+        for job in one, other:
+            job.begins().begin(TURN_ROUNDS)
+        answers = [job.answer() for job in (one, other)]
+        falls = [json.loads(bfcstat("--json", str(job.process.pid)))["sleep"].get("falls") for job in (one, other)]
+        statuses = [job.end() for job in (one, other)]
         found["turns"] = {"seconds": round(time.monotonic() - begin, 3), "each": [one["seconds"] for one in answers],
                           "falls": falls}
-    if any(one["digest"] != native for one in answers) or any(statuses):
+    if any(answer["digest"] != native for answer in answers) or any(statuses):
         found["wrong"].append(f"turns: contents are not as natively, or exit statuses {statuses}")
 
 
 def natively(gib, *all_rounds):
-    begin = time.monotonic()
-    job = Job(gib).begins()
-    answers = [job.do(rounds) for rounds in all_rounds]
-    job.end()
-    return [one["digest"] for one in answers], round(time.monotonic() - begin, 3)
+    with Job(gib) as job:
+        job.begins()
+        answers = [job.do(rounds) for rounds in all_rounds]
+        job.end()
+    return [answer["digest"] for answer in answers], answers[0]["seconds"]
 
 
 def main():
     found, device = {"wrong": []}, Device()
     large = max(1, min(device.free() // GIB // 2, 24))
-    native, _ = natively(large, 1, 1)
-    alone, found["alone, s"] = natively(4, TURN_ROUNDS)
-    for step in (lambda: falls_and_wakes(found, device, large, native, "to memory"),
-                 lambda: falls_and_wakes(found, device, large, native, "to a folder", BFC_SLEEP_TO=FOLDER),
-                 lambda: take_turns(found, device, 4, alone[0])):
+
+    def to_memory():
+        falls_and_wakes(found, device, large, natively(large, 1, 1)[0], "to memory")
+
+    def to_a_folder():
+        falls_and_wakes(found, device, 4, natively(4, 1, 1)[0], "to a folder", BFC_SLEEP_TO=FOLDER)
+
+    def turns():
+        alone, found["alone, s"] = natively(4, TURN_ROUNDS)
+        take_turns(found, device, 4, alone[0])
+
+    for step in to_memory, turns, to_a_folder:
+        begin = time.monotonic()
         try:
             step()
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as problem:
-            found["wrong"].append(" ".join(str(problem).split()))
+            found["wrong"].append(step.__name__ + ": " + " ".join(str(problem).split()))
+        print(step.__name__, round(time.monotonic() - begin, 1), "s", file=sys.stderr, flush=True)
     print(json.dumps(found))
 
 

@@ -266,13 +266,16 @@ static CUresult set_attribute(const void *value, CUpointer_attribute which, CUde
     struct sim_allocation *allocation = sim_allocation_at(pointer);
     struct sim_host_range *range = allocation == NULL ? sim_host_at(pointer) : NULL;
     bool managed = range != NULL && range->managed;
-    if (value == NULL || (allocation == NULL && !managed) ||
-        which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+    if (value == NULL || (allocation == NULL && !managed)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    // Seen by others (libfabric#12853, ucx#9895), and not documented.
+    // Seen by others (libfabric#12853, ucx#9895), and of every attribute on an H100 with driver 580;
+    // not documented.
     if (allocation != NULL && allocation->kind == SIM_VIRTUAL) {
         return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     *(managed ? &range->sync_memops : &allocation->sync_memops) = *(const unsigned *)value != 0;
     return CUDA_SUCCESS;
