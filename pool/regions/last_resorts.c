@@ -57,10 +57,18 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
+/* What becomes ready here, another thread may take first, while its own last block is complete but
+ * not ready yet. So this goes on until no block becomes ready any more. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
-    if (pool->awaited)
-        wait_for_awaited_block(pool, 0);
-    return take_any(pool, request);
+    uint64_t readied;
+    do {
+        readied = pool->readied;
+        if (pool->awaited)
+            wait_for_awaited_block(pool, 0);
+        if (take_any(pool, request))
+            return true;
+    } while (pool->readied != readied);
+    return false;
 }
 
 /* Waits for one awaited block after another, until a wait makes no block ready. After each wait,
@@ -74,7 +82,7 @@ static bool wait_for_awaited(struct bfc_pool *pool, const struct request *reques
         readied = pool->readied;
         if (awaits)
             wait_for_awaited_block(pool, AWAITED_WAIT_NS);
-        if (take_any(pool, request) || (awaits && release_each(pool, request, status)))
+        if (take_settled(pool, request) || (awaits && release_each(pool, request, status)))
             return true;
     } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
     return false;

@@ -245,6 +245,34 @@ Test(pool, waits_for_pending_blocks_before_it_gives_up) {
     cr_assert_eq(get(MIB).start, a.start);
 }
 
+/* The upstream of the test below: what becomes ready during the first wait is taken by another
+ * thread at once, whose own last block becomes ready during the second. */
+static struct bfc_block_info contended[2], taken_meanwhile;
+
+static bfc_fence wait_beside_another(void *context, bfc_fence fence, uint64_t timeout_ns) {
+    (void)fence, (void)timeout_ns;
+    unsigned waits = ((struct fake_upstream *)context)->waits++;
+    if (waits < 2)
+        bfc_pool_ready(pool, contended[waits].start, BFC_NO_FENCE);
+    if (waits == 0)
+        cr_assert_eq(bfc_pool_allocate(pool, 32 * MIB, 0, &taken_meanwhile), BFC_OK);
+    return BFC_NO_FENCE;
+}
+
+Test(pool, looks_again_for_awaited_blocks_before_a_region_goes_back) {
+    struct bfc_upstream upstream = fake_upstream_table(&fake);
+    upstream.wait = wait_beside_another;
+    cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
+    give(get(MIB), BFC_NO_FENCE);
+    for (int i = 0; i < 2; i++)
+        contended[i] = get(32 * MIB);
+    fake.capacity = fake.taken;
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(bfc_pool_free_awaited(pool, contended[i].start), BFC_OK);
+    cr_assert_eq(get(32 * MIB).start, contended[1].start);
+    cr_assert_eq(fake.releases, 0);
+}
+
 Test(pool, trims_regions_that_are_not_ready) {
     open_pool();
     struct bfc_block_info a = get(MIB), b = get(MIB), c = get(2 * MIB), d = get(64 * MIB), kept;
