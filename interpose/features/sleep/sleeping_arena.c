@@ -66,7 +66,7 @@ static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sl
     return page->bytes;
 }
 
-static void uncreate_all(struct bfc_sleeping_arena *sleeping) {
+void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sleeping->count; i++)
         bytes += uncreate_page(sleeping, &sleeping->pages[i]);
@@ -149,7 +149,7 @@ static void close_copier(struct bfc_sleeping_arena *sleeping) {
 
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping) {
     if (sleeping->asleep)
-        uncreate_all(sleeping);
+        bfc_sleeping_arena_give_back(sleeping);
     close_copier(sleeping);
     bfc_pool_thaw_pages(sleeping->arena->pool);
     bfc_scratch_end(sleeping->pages, (sleeping->room + 1) * sizeof *sleeping->pages);
@@ -257,7 +257,7 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
         made++;
     if (made == sleeping->count)
         return true;
-    uncreate_all(sleeping);
+    bfc_sleeping_arena_give_back(sleeping);
     *error = ask.error ? (CUresult)ask.error : CUDA_ERROR_OUT_OF_MEMORY;
     return false;
 }
@@ -277,12 +277,12 @@ CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int fil
             result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         result = copy_runs(sleeping, bfc_copy_pages_in, file, goes_on, error);
-    if (result == CUDA_SUCCESS && !hand_pages(sleeping, sleeping->pages, sleeping->count, false))
-        result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (result != CUDA_SUCCESS) {
-        uncreate_all(sleeping);
-        return result;
-    }
-    sleeping->count = 0;
-    return CUDA_SUCCESS;
+    return result;
+}
+
+bool bfc_sleeping_arena_hand_over(struct bfc_sleeping_arena *sleeping) {
+    bool lives = hand_pages(sleeping, sleeping->pages, sleeping->count, false);
+    if (lives)
+        sleeping->count = 0;
+    return lives;
 }

@@ -48,11 +48,17 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
 /* Makes new pages for all that are asleep, or none; on an error `*error` is the driver's. */
 bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first, CUresult *error);
 
+/* Gives pages that were made for a wake back to the device; all pages are asleep as before. */
+void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
+
 /* Maps the pages that were made at their addresses, with access and contents, as long as `goes_on`
- * says so. On an error, which is returned, the pages have gone back, and all are asleep as
- * before. */
+ * says so. The pages are still asleep, whether or not an error is returned. */
 CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
                                     bool (*goes_on)(void), int *error);
+
+/* Makes restored pages the pool's own again. False: the context has ended, and the pages are still
+ * in the list. */
+bool bfc_sleeping_arena_hand_over(struct bfc_sleeping_arena *sleeping);
 
 /* Whether calls into the arena's context must end, since it is about to end or has ended. */
 bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping);

@@ -13,7 +13,12 @@
 #include "interpose/reuse/last_resort.h"
 #include "interpose/stats/events.h"
 
-/* ---- memory ---- */
+/*
+ * All arenas wake, or none: with the pages of only some of them, two jobs that each hold what the
+ * other lacks would wait for each other. So first all pages are made, then all contents restored,
+ * and only then are pages handed back to the pools. Whatever fails before that gives all of them
+ * back to the device, and the contents are still in the store.
+ */
 
 /* The arena that is being woken, for functions that are called back. */
 static struct bfc_sleeping_arena *waking;
@@ -22,22 +27,51 @@ static bool goes_on(void) {
     return !bfc_sleeping_arena_ends(waking);
 }
 
-static bool create_again(struct bfc_call *call) {
-    CUresult error = CUDA_SUCCESS;
-    if (!bfc_sleeping_arena_create(waking, call->is_first, &error)) {
-        bfc_call_note_fatal(call, error);
-        return false;
-    }
-    call->status = BFC_OK;
-    return true;
+static void give_all_back(void) {
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next)
+        bfc_sleeping_arena_give_back(one);
 }
 
-/* Finds memory for an arena by the last resorts (last_resort.h), as for an allocation of the bytes
- * of all its pages. */
-static CUresult find_memory(struct bfc_sleeping_arena *one) {
+/* ---- memory ---- */
+
+/* Makes the pages of all arenas, or of those alone that share a device with `waking`. On an error,
+ * which is returned, `waking` is the arena whose pages could not be made, and no arena has any. */
+static CUresult create_pages(bool on_its_device, bool is_first) {
+    CUdevice device = on_its_device ? waking->arena->device : CU_DEVICE_INVALID;
+    CUresult error = CUDA_SUCCESS;
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one && error == CUDA_SUCCESS;
+         one = one->next) {
+        if (on_its_device && one->arena->device != device)
+            continue;
+        waking = one;
+        if (!goes_on())
+            error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        else
+            (void)bfc_sleeping_arena_create(one, is_first, &error);
+    }
+    if (error != CUDA_SUCCESS)
+        give_all_back();
+    return error;
+}
+
+static bool create_again(struct bfc_call *call) {
+    CUresult error = create_pages(true, call->is_first);
+    if (error != CUDA_SUCCESS)
+        bfc_call_note_fatal(call, error);
+    else
+        call->status = BFC_OK;
+    return error == CUDA_SUCCESS;
+}
+
+/* Finds memory on the device of `waking` by the last resorts (last_resort.h), as for an allocation
+ * of the bytes of all pages that belong there, and makes these pages. */
+static CUresult find_memory(void) {
     CUdeviceptr unused;
-    struct bfc_call call = bfc_call_of(bfc_driver(), one->arena, one->bytes, BFC_REUSE_READY,
-                                       &unused, BFC_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+    uint64_t bytes = 0;
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next)
+        bytes += one->arena->device == waking->arena->device ? one->bytes : 0;
+    struct bfc_call call = bfc_call_of(bfc_driver(), waking->arena, bytes, BFC_REUSE_READY, &unused,
+                                       BFC_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
     call.in_pool = true;
     call.again = create_again;
     CUresult result = bfc_last_resort(&call);
@@ -48,68 +82,91 @@ static CUresult find_memory(struct bfc_sleeping_arena *one) {
     return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-static CUresult create_pages(struct bfc_sleeping_arena *one) {
-    CUresult error = CUDA_SUCCESS;
+static CUresult find_memory_in_context(void) {
+    struct bfc_arena *arena = waking->arena;
     bool pushed;
-    if (bfc_sleeping_arena_create(one, false, &error) || error != CUDA_ERROR_OUT_OF_MEMORY)
-        return error;
-    error = bfc_arena_make_current(bfc_driver(), one->arena, &pushed);
-    if (error != CUDA_SUCCESS)
-        return error;
-    error = find_memory(one);
+    CUresult result = bfc_arena_make_current(bfc_driver(), arena, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = find_memory();
     bfc_current_leave(bfc_driver(), pushed);
-    return error;
+    return result;
 }
 
-/* ---- all arenas ---- */
+/* How often memory is looked for, on one device after the other: while one has it, it may be lost
+ * again on another, where it is given back before the job looks elsewhere. */
+enum { SEARCHES = 8 };
+
+static CUresult create_all(void) {
+    CUresult result = create_pages(false, false);
+    for (int i = 0; i < SEARCHES && result == CUDA_ERROR_OUT_OF_MEMORY; i++) {
+        result = find_memory_in_context();
+        if (result != CUDA_SUCCESS)
+            break;
+        result = create_pages(false, false);
+    }
+    return result;
+}
+
+/* ---- all steps ---- */
 
 /* How often a context's end, which takes a second at most, is waited for. */
 enum { ENDS_AWAITED = 16 };
 
-static CUresult restore_arena(struct bfc_sleeping_arena *one) {
-    int error = 0;
-    static unsigned seen;
-    waking = one;
-    CUresult result = goes_on() ? create_pages(one) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (result == CUDA_SUCCESS)
-        result = bfc_sleeping_arena_restore(one, bfc_sleeping.file, goes_on, &error);
-    if (result != CUDA_SUCCESS && goes_on())
-        bfc_log_repeated(BFC_LOG_ERROR, &seen,
-                         "device %d: the job could not wake, and sleeps on with its contents kept: "
-                         "CUresult %d%s%s",
-                         (int)one->arena->device, (int)result, error ? ", " : "",
-                         error ? strerror(error) : "");
+static CUresult restore_all(int *error) {
+    CUresult result = create_all();
+    for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one && result == CUDA_SUCCESS;
+         one = one->next) {
+        waking = one;
+        result = goes_on() ? bfc_sleeping_arena_restore(one, bfc_sleeping.file, goes_on, error)
+                           : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    if (result != CUDA_SUCCESS)
+        give_all_back();
     return result;
 }
 
-/* Whether the wake failed only because the arena's context is about to end; then the end, which the
- * driver may still refuse, is waited for. */
-static bool await_end(const struct bfc_sleeping_arena *one) {
-    bool ends = bfc_sleeping_arena_ends(one);
-    if (ends && bfc_arena_await(one->arena))
-        bfc_arena_leave(one->arena);
+/* Whether the wake failed only because a context is about to end; then the end, which the driver
+ * may still refuse, is waited for. */
+static bool await_end(void) {
+    bool ends = bfc_sleeping_arena_ends(waking);
+    if (ends && bfc_arena_await(waking->arena))
+        bfc_arena_leave(waking->arena);
     return ends;
 }
 
-/* Wakes one arena after the other. Each leaves the list once it is awake; the others stay asleep
- * after an error, with their contents in the store. */
-static CUresult restore_all(uint64_t began) {
-    CUresult result = CUDA_SUCCESS;
-    for (int ends = 0; ends < ENDS_AWAITED; ends += result != CUDA_SUCCESS) {
-        bfc_sleeping_drop_ended();
-        struct bfc_sleeping_arena *one = bfc_sleeping.arenas;
-        if (!one)
-            return CUDA_SUCCESS;
-        result = restore_arena(one);
-        if (result == CUDA_SUCCESS) {
+/* An arena whose context has ended meanwhile gives its pages back as its record is closed. */
+static void hand_all_over(uint64_t began) {
+    struct bfc_sleeping_arena *one;
+    while ((one = bfc_sleeping.arenas)) {
+        if (bfc_sleeping_arena_hand_over(one))
             bfc_events_add_landmark(&one->arena->stats, BFC_EVENT_AWAKE,
                                     bfc_kernel_now_ns() - began, one->bytes);
-            bfc_sleeping.arenas = one->next;
-            bfc_sleeping_arena_close(one);
-        } else if (!await_end(one)) {
-            break;
-        }
+        bfc_sleeping.arenas = one->next;
+        bfc_sleeping_arena_close(one);
     }
+}
+
+static CUresult wake_all(uint64_t began) {
+    static unsigned seen;
+    CUresult result = CUDA_SUCCESS;
+    int error = 0;
+    for (int ends = 0; ends < ENDS_AWAITED; ends++) {
+        bfc_sleeping_drop_ended();
+        waking = bfc_sleeping.arenas;
+        result = waking ? restore_all(&error) : CUDA_SUCCESS;
+        if (result == CUDA_SUCCESS) {
+            hand_all_over(began);
+            return CUDA_SUCCESS;
+        }
+        if (!await_end())
+            break;
+    }
+    bfc_log_repeated(BFC_LOG_ERROR, &seen,
+                     "device %d: the job could not wake, and sleeps on with its contents kept: "
+                     "CUresult %d%s%s",
+                     (int)waking->arena->device, (int)result, error ? ", " : "",
+                     error ? strerror(error) : "");
     return result;
 }
 
@@ -117,7 +174,7 @@ static CUresult wake_with_turn(void) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     uint64_t began = bfc_kernel_now_ns(), since = told->since_ns;
     bfc_sleep_enter_state(BFC_SLEEP_WAKING);
-    CUresult result = restore_all(began);
+    CUresult result = wake_all(began);
     if (result != CUDA_SUCCESS) {
         bfc_sleep_enter_state(BFC_SLEEP_ASLEEP);
         bfc_store_relaxed(&told->since_ns, since);

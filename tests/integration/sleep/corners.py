@@ -128,3 +128,9 @@ def end_unseen(device):
     find = cuda.sim_private_call
     find.restype = ctypes.c_void_p
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(find(b"cuDevicePrimaryCtxRelease"))(device)
+
+
+def another_context():
+    made = ctypes.c_void_p()
+    must(cuda.cuCtxCreate_v2(ctypes.byref(made), 0, 0))
+    return made

@@ -217,6 +217,21 @@ class Corners(unittest.TestCase):
             job.do("second = begin(1); c = allocate(5*MIB); fill(c, 4, 5*MIB); synchronize()")
         self.assertEqual(job.finish(), 0)
 
+    def test_two_jobs_with_two_contexts_each_do_not_wake_half(self):
+        share = self.share()
+        jobs = [self.job(BFC_WAIT="30", BFC_SLEEP_IDLE="1", SIM_LATENCY="create:2000", **share) for _ in range(2)]
+        for number, job in enumerate(jobs):
+            job.do(f"a = allocate(20*MIB); fill(a, {number + 1}, 20*MIB); synchronize()")
+            job.do(f"second = another_context(); b = allocate(20*MIB); fill(b, {number + 3}, 20*MIB); synchronize()")
+            job.fall_asleep()
+        other = Job(self, {"BFC_DISABLE": "1", **share})
+        other.do("c = allocate(12*MIB)")  # leaves room for three contexts' memory but for a little
+        for job in jobs:
+            job.begin("fill(a, read(a, 1)[0] + 8, 20*MIB) or synchronize()")
+        self.assertEqual([job.answer() for job in jobs], [0, 0], [job.said() for job in jobs])
+        for number, job in enumerate(jobs):
+            self.assertTrue(job.do(f"is_filled(a, {number + 9}, 20*MIB) and is_filled(b, {number + 3}, 20*MIB)"))
+
     def test_unseen_end(self):
         job = self.filled(SIM_DEVICES="2")
         job.do("second = begin(1); c = allocate(5*MIB); fill(c, 4, 5*MIB); synchronize()")
