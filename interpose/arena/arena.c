@@ -1,5 +1,6 @@
 /*
- * Arenas: their references, the table of living arenas, and the threads that are inside them.
+ * Arenas: their reference counts, the table of living arenas, and the count of threads that make
+ * driver calls in an arena's context.
  *
  * No driver call is made under `table_lock`, and a pool's lock is never held here.
  */
@@ -24,14 +25,14 @@
 #include <stdlib.h>
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
+static struct bfc_arena *living; /* a list with one reference to each; guarded by table_lock */
 static struct bfc_arena
     *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
 static uint64_t begun; /* how many arenas were published so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
-/* ---- references ---- */
+/* ---- reference counts ---- */
 
 static void free_arena(struct bfc_arena *arena) {
     bfc_pool_destroy(arena->pool, false);
@@ -73,10 +74,8 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
     return arena;
 }
 
-/* ---- the table ---- */
-
-/* Goes from the youngest arena to the oldest, in which order the table is sorted. An arena that has
- * left the table may be `previous`, so the next one is found by its number. */
+/* Goes from the youngest arena to the oldest, the order of the table. `previous` may have left the
+ * table, so the next arena is found by its sequence number. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = living;
@@ -118,7 +117,7 @@ void bfc_arena_let_plain(struct bfc_arena *arena) {
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 
-/* ---- use and end ---- */
+/* ---- driver calls in an arena's context, and the end of the context ---- */
 
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     enum bfc_handle handle = bfc_handle_of(driver, arena->context, arena->id);
@@ -127,8 +126,9 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/* Of a thread that enters an arena and one that is about to end its context, at least one sees the
- * other: each counts itself first, and then looks whether there are threads of the other kind. */
+/* If one thread enters an arena while another is about to end its context, at least one of the two
+ * sees the other: each first increments its own counter (visitors or closers) and only then reads
+ * the other's. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -178,8 +178,6 @@ void bfc_arena_reopen(struct bfc_arena *arena) {
     bfc_fetch_sub_seq_cst(&arena->closers, 1);
 }
 
-/* ---- coming and going ---- */
-
 static struct bfc_arena *find_living(CUcontext context, unsigned long long id, bool host) {
     for (struct bfc_arena *arena = living; arena; arena = arena->next)
         if (arena->context == context && (!id || arena->id == id) &&
@@ -192,13 +190,13 @@ static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) 
     bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
-/* Takes the arena `*link` out of the table, whose reference becomes the caller's. The caller holds
- * table_lock. */
+/* Takes the arena `*link` out of the table; the table's reference becomes the caller's. The caller
+ * holds table_lock. */
 static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    /* This count is never taken back, so that no thread enters the context of an ended arena. */
+    /* closers is never decremented again, so no thread enters the context of an ended arena */
     bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;
@@ -214,7 +212,7 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
     return ended;
 }
 
-/* ---- ends that no hook saw ---- */
+/* ---- contexts that ended by calls that no hook saw ---- */
 
 /* Moves both arenas of the context, of device memory and of host memory, to the list `lost`. The
  * caller holds table_lock. */
@@ -232,7 +230,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
     }
 }
 
-/* The caller's arena may be freed already, so that its address alone is used. */
+/* The arena `ended` may be freed already, so the pointer is only compared. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;
@@ -255,8 +253,8 @@ struct bfc_arena *bfc_arena_take_lost(void) {
     return arena;
 }
 
-/* Returns the arena at this address with a reference that the caller drops. NULL: the table does
- * not hold the arena, which may be freed already. */
+/* Returns `owner` with a reference that the caller drops. NULL: the arena is not in the table, so
+ * it may be freed already. */
 static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = owner ? living : NULL;
@@ -268,8 +266,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* Takes the arena out of the table as lost if its context has ended. Where contexts have no ids, it
- * must have ended, since the driver has given its addresses out again. */
+/* Removes the arena as lost if its context has ended. Where contexts have no ids, the context must
+ * have ended, since the driver has allocated the arena's addresses anew. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -357,8 +355,6 @@ struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long lon
     return find_and_keep(context, id, true);
 }
 
-/* ---- finding an arena ---- */
-
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address) {
     struct bfc_arena *last = bfc_thread_arena.arena;
@@ -380,7 +376,7 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {
     return NULL;
 }
 
-/* Only an arena in the table may get new references. */
+/* The caller has no reference to `owner`, which may be freed already unless it is in the table. */
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
     struct bfc_arena *arena = keep_if_living(owner);
     return arena ? bfc_arena_set_last(arena) : NULL;

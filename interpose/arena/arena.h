@@ -1,12 +1,12 @@
 /*
- * Arenas: one for each CUDA context in which this process allocates, with its pool.
+ * Arenas: an arena is the memory pool of one CUDA context in which this process allocates.
  *
- * A context is known by its handle and, where the driver has cuCtxGetId, by its id, which is never
- * used again. An arena ends with its context: its regions are forgotten, not freed. Its struct
- * lives on until no thread refers to it: a thread keeps a reference to the one that it used last,
- * so that the usual call touches no counter.
+ * An arena knows its context by the handle and, where the driver has cuCtxGetId, by the id, which
+ * the driver never uses again. When the context ends, so does the arena: its regions are forgotten,
+ * not freed. Its struct lives on until no thread refers to it: a thread keeps a reference to the
+ * arena that it used last, so that the usual call changes no reference count.
  *
- * A context may have a second arena, of host memory, which lives and ends with the first.
+ * A context may have a second arena, of host memory (BFC_SPILL), which ends with the first.
  */
 #ifndef BFC_INTERPOSE_ARENA_H
 #define BFC_INTERPOSE_ARENA_H
@@ -20,16 +20,17 @@
 struct bfc_thread_arena {
     struct bfc_arena *arena; /* the last arena of device memory */
     struct bfc_arena *host;  /* the last arena of host memory */
-    bool has_context; /* the thread had a current context when the runtime's short way allocated
-                         last, and no hook has seen since that it lost one */
+    /* whether the thread had a current context when it last allocated by cudaMalloc's fast path,
+     * and no hook has seen it lose that context since */
+    bool has_context;
     bool releases_at_exit;
 };
 extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC HIDDEN;
 
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner);
 
-/* Makes `arena` the thread's last one of its kind, and returns it. The caller's reference becomes
- * the thread's. */
+/* Records `arena` as the one of device memory, or of host memory, that the calling thread used
+ * last, and returns it. The thread takes over the caller's reference. */
 struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
 
 /* Whether the arena hands out host memory in place of its context's device memory. */
@@ -37,21 +38,21 @@ static inline bool bfc_arena_is_host(const struct bfc_arena *arena) {
     return arena->source->is_host;
 }
 
-/* Whether `arena` is the living arena of the context with this id (0: of any id); false if `arena`
- * is NULL. */
+/* Whether `arena` belongs to `context`, which has not ended. `id` is the context's id; 0: the id is
+ * not compared. False if `arena` is NULL. */
 static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext context,
                                    unsigned long long id) {
     return arena && arena->context == context && (!id || arena->id == id) &&
            !bfc_load_acquire(&arena->ended);
 }
 
-/* From now on allocations ask `placer` for a place before they ask the pool; NULL: they ask the
- * pool alone. */
+/* From now on allocations ask `placer`, which follows a plan (BFC_PLAN), before they ask the pool.
+ * NULL: they ask the pool alone. */
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
-/* To be called in mode ordered while no block is pending: from then on requests are served without
- * a look for pending blocks. A thread that makes a block pending sets plain_most to 0, which ends
- * that. */
+/* To be called in mode ordered (BFC_FREE) while no block is pending. From then on requests of up to
+ * plain_most bytes are served without a check for pending blocks, until a thread makes a block
+ * pending and so sets plain_most to 0. */
 void bfc_arena_let_plain(struct bfc_arena *arena);
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
@@ -59,10 +60,12 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 }
 
 /*
- * These functions tell about the arena that the calling thread used last, and change nothing:
- * whether its id is `id`, which is not 0, whichever context is current; and that arena if moreover
- * `address` lies in its regions and its context is current, else NULL. Where frees do not wait, it
- * is enough that some context is current: with none, NVIDIA's runtime would make one current.
+ * bfc_arena_last_has_id: whether the arena that the calling thread used last has this id, which is
+ * not 0, and lives. Which context is current does not matter.
+ *
+ * bfc_arena_last_if_holds returns that arena if moreover its regions hold `address` and its context
+ * is current, else NULL. In modes whose frees do not wait it is enough that some context is
+ * current: if none were, NVIDIA's runtime would make one current, so its call could not be skipped.
  */
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
@@ -71,14 +74,14 @@ static inline bool bfc_arena_last_has_id(unsigned long long id) {
     return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
 }
 
-/* The arena whose regions hold `address`; NULL: no pool of ours does. The arena is valid until the
- * thread next calls a function of this header or bfc_current_arena. */
+/* The arena whose regions hold `address`; NULL: the address is in no pool. The result is valid
+ * until the thread next calls a function of this header or bfc_current_arena. */
 static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
     struct bfc_arena *owner = bfc_region_owner(address);
     return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);
 }
 
-/* The arena that the thread used last, if its regions hold `address`; else NULL. */
+/* Returns the arena that the calling thread used last if its regions hold `address`, else NULL. */
 static inline struct bfc_arena *bfc_arena_if_last(CUdeviceptr address) {
     struct bfc_arena *owner = bfc_region_owner(address);
     return LIKELY(owner == bfc_thread_arena.arena) ? owner : NULL;
@@ -101,14 +104,16 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous);
 
 /*
  * bfc_arena_enter and bfc_arena_leave enclose driver calls in the arena's context that the program
- * does not know of: calls of the helper thread, or of a thread that works in another context. By
- * the driver's rules a context must not end while it is in use. So bfc_arena_close, before the
- * context ends, waits until all threads have left, a second at most, and refuses further entries
- * until bfc_arena_reopen, if the context has not ended after all.
+ * does not know of: calls of the library's helper thread, or of a thread whose current context is
+ * another one. The driver forbids to end a context that is in use. So a thread that is about to end
+ * the context first calls bfc_arena_close, which waits, a second at most, until all threads have
+ * left, and refuses further entries. If the context has not ended after all, bfc_arena_reopen
+ * allows entries again.
  *
- * bfc_arena_enter returns false if the context has ended or is about to end; if no hook saw the
- * end, the arena is lost afterwards. bfc_arena_await first waits until an end under way is decided,
- * a second at most, since the end may depend on what the calling thread does next.
+ * bfc_arena_enter returns false if the context has ended or is about to end. If no hook saw it end,
+ * bfc_arena_enter also calls bfc_arena_lose. bfc_arena_await first waits while another thread is
+ * about to end the context, a second at most, since that end may depend on what the calling thread
+ * does next.
  */
 bool bfc_arena_enter(struct bfc_arena *arena);
 bool bfc_arena_await(struct bfc_arena *arena);
@@ -117,20 +122,20 @@ void bfc_arena_close(struct bfc_arena *arena);
 void bfc_arena_reopen(struct bfc_arena *arena);
 
 /*
- * A context may end by a call that no hook sees, and the driver may give its handle to another one.
- * So outside bfc_arena_enter and bfc_arena_leave, whoever uses the stored handle first asks
- * bfc_arena_is_itself: does the handle still mean the arena's context, or one that a hook is about
- * to end? If not, the arena is lost: it leaves the table and the region map (with pages: the map
- * only once it has ended in full). The next review of contexts (interpose/context/contexts.h) takes
- * it with bfc_arena_take_lost and ends it.
+ * A context may end by a call that no hook sees, and the driver may give its handle to another
+ * context. So before a stored handle is used outside bfc_arena_enter and bfc_arena_leave,
+ * bfc_arena_is_itself tells whether the handle still means the arena's context, or one that a hook
+ * is about to end. If not, the arena is lost: it is taken out of the table and the region map (if
+ * it has pages, out of the map only once they are given back). The next review of contexts
+ * (interpose/context/contexts.h) takes it with bfc_arena_take_lost and ends it.
  *
  * - bfc_arena_lose returns false if the arena was not in the table.
  * - bfc_arena_take_lost returns a lost arena with the table's reference; NULL: there is none left.
- * - bfc_arena_given_out: the driver has just allocated this range. A context whose region lies
- * there has ended, unless the context's id says otherwise.
+ * - bfc_arena_given_out: the driver has just allocated this range. A context whose region overlaps
+ * it has ended, unless the context's id says otherwise.
  * - bfc_arena_living_of: as bfc_arena_of, but if bfc_arena_is_itself says no, loses the arena and
  * returns NULL.
- * - bfc_arena_make_current: as bfc_current_enter, for the arena's context.
+ * - bfc_arena_make_current: makes the arena's context current as bfc_current_enter does.
  */
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
 bool bfc_arena_lose(const struct bfc_arena *arena);
@@ -143,10 +148,10 @@ CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_aren
 /* Takes one more reference to the arena. */
 void bfc_arena_keep(struct bfc_arena *arena);
 
-/* Puts a new arena into the table; the caller has the only reference. If another thread was first,
- * the new arena is freed and the other thread's arena returned. `id` may be 0: any id. The result
- * has a reference that the caller drops; NULL: the arena is of host memory, and its home has
- * ended. */
+/* Puts a new arena, to which only the caller has a reference, into the table. If another thread has
+ * put one of the same context there first, the new one is freed and the other returned. `id` is the
+ * context's id; 0: it is not compared. The result has a reference that the caller drops; NULL: a
+ * host-memory arena's context has ended. */
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
 /* Takes an arena whose context has ended out of the table, and returns it with the table's

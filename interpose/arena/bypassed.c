@@ -1,5 +1,6 @@
-/* Records of blocks that the driver allocated in a pool's place, by address. A block whose context
- * has ended no longer counts (device.h); its record stays until the next block is recorded. */
+/* Records of blocks that the driver allocated instead of a pool, by address. When a context ends,
+ * its blocks no longer count against BFC_LIMIT; their records are freed when a block is next
+ * recorded. */
 #include "interpose/arena/bypassed.h"
 
 #include <pthread.h>
@@ -21,11 +22,11 @@ struct record {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct record *buckets[BUCKETS]; /* guarded by the lock */
+static struct record *buckets[BUCKETS]; /* a hash table by address; guarded by the lock */
 /* the number of records; written under the lock, but also read atomically without it */
 static unsigned records;
 
-/* Returns how many bytes of the device the driver takes for a block. Blocks of up to 1 MiB share
+/* Returns how many bytes of device memory the driver uses for a block. Blocks of up to 1 MiB share
  * pages of 2 MiB; a larger block has pages of its own. */
 static uint64_t bytes_taken(uint64_t bytes) {
     uint64_t unit = bytes <= MIB ? 512 : 2 * MIB;
@@ -83,7 +84,8 @@ static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t by
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);
     forget_ended();
-    /* an older record at this address is of a block that a call without a hook has freed */
+    /* an older record at this address is of a block that the program freed by a call without a
+     * hook */
     forget_at(pointer);
     *record = (struct record){*bucket, pointer, bytes, arena};
     *bucket = record;

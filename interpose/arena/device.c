@@ -28,8 +28,6 @@ struct bfc_device *bfc_device_find(CUdevice ordinal) {
     return device;
 }
 
-/* ---- BFC_LIMIT ---- */
-
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t *reserved = &arena->on->reserved;
     uint64_t before = bfc_load_relaxed(reserved);
@@ -49,7 +47,8 @@ uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes) {
     return taken;
 }
 
-/* An arena's end refunds the whole share at once, so a later refund of a part must not count. */
+/* An arena's end subtracts all that it has reserved. A free of a region that is still under way
+ * then must not subtract those bytes from the device again. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t taken = bfc_device_leave(arena, bytes);
     if (taken)

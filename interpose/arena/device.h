@@ -1,4 +1,5 @@
-/* Devices: what all pools on one have reserved, and BFC_LIMIT. Thread-safe. */
+/* Devices: how many bytes all pools of the process have reserved on each, and BFC_LIMIT.
+ * Thread-safe. */
 #ifndef BFC_INTERPOSE_DEVICE_H
 #define BFC_INTERPOSE_DEVICE_H
 
@@ -7,17 +8,20 @@
 /* Host memory is counted as the memory of a device with this ordinal. */
 #define BFC_DEVICE_HOST CU_DEVICE_CPU
 
-/* The process's record of a device, made now if it is new; NULL: the host has no memory. */
+/* Returns the process's record of a device, which is made if there is none; NULL: the host has no
+ * memory. */
 struct bfc_device *bfc_device_find(CUdevice ordinal);
 
-/* Counts bytes that are about to be reserved. False: they would exceed the limit. */
+/* Counts bytes that a pool is about to reserve. False: the limit would be exceeded, and nothing is
+ * counted. */
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 
-/* Takes `bytes`, at most the arena's whole share, back from what is reserved on the device. */
+/* Subtracts `bytes`, at most all that the arena has reserved, from the reserved bytes of the arena
+ * and of the device. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
-/* Takes `bytes`, at most all, out of the arena's share; they stay reserved on the device. Returns
- * how many were taken. */
+/* Subtracts `bytes`, at most all that the arena has reserved, from the reserved bytes of the arena
+ * alone. Returns how many were subtracted. */
 uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
 
 #endif

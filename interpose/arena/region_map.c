@@ -1,4 +1,5 @@
-/* The map of regions, a sorted array under a sequence lock, and the list of those that leave. */
+/* The map of regions, a sorted array under a sequence lock, and the list of regions that the driver
+ * is freeing. */
 #include "interpose/arena/region_map.h"
 
 #include <pthread.h>
@@ -15,11 +16,12 @@ struct region {
     void *owner;
 };
 
-/* An array of regions and their count, in one struct, so that a reader never uses an array with the
- * count of another one. */
+/* An array of regions with its count in the same struct, so that a reader never combines an array
+ * with the count of another one. */
 struct table {
     size_t count, capacity;
-    struct table *outgrown; /* the former table, kept since a reader may still use it */
+    /* the smaller table that this one replaced, kept since a reader may still use it */
+    struct table *outgrown;
     struct region regions[];
 };
 
@@ -29,14 +31,12 @@ static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
-    pthread_mutex_t lock; /* the lock under which threads change the map */
+    pthread_mutex_t lock; /* the lock that threads hold while they change the map */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
 #define READ(field) bfc_load_relaxed(&(field))
 #define WRITE(field, value) bfc_store_relaxed(&(field), (value))
-
-/* ---- reading ---- */
 
 /* Returns the index of the first region that ends above `address`. */
 static size_t find_region_slot(const struct table *table, uint64_t address) {
@@ -70,8 +70,8 @@ static void note_seen(uint64_t address, uint64_t sequence, const struct region *
                                      found->owner};
 }
 
-/* Searches under the lock, which lets this thread sleep. A thread that spins might keep a writer of
- * lower priority from running, and so spin for ever. */
+/* Searches under the lock, since a thread that waits for a lock sleeps. A thread that spins might
+ * keep a writer of lower priority from running, and so spin for ever. */
 static void *find_in_turn(uint64_t address) {
     pthread_mutex_lock(&map.lock);
     struct region found = search_regions(address);
@@ -94,8 +94,6 @@ void *bfc_region_find(uint64_t address) {
     return find_in_turn(address);
 }
 
-/* ---- writing, under the lock ---- */
-
 static void begin_write(void) {
     pthread_mutex_lock(&map.lock);
     WRITE(bfc_region_sequence, bfc_region_sequence + 1);
@@ -113,8 +111,9 @@ static void put_region(struct table *table, size_t slot, struct region region) {
     WRITE(table->regions[slot].owner, region.owner);
 }
 
-/* A full table is replaced by one of twice the size. All outgrown tables are kept, and together are
- * smaller than the present one. */
+/* Makes room for one more region: a full table is replaced by one of twice the size. All replaced
+ * tables are kept; together they are smaller than the present one. False: the host has no
+ * memory. */
 static bool make_room_for_region(void) {
     struct table *old = map.table;
     if (old->count < old->capacity)
@@ -213,10 +212,10 @@ void bfc_region_remove_owner(const void *owner) {
     end_write();
 }
 
-/* ---- regions on their way to the driver ---- */
+/* ---- regions that the driver is freeing ---- */
 
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
-/* the list of regions that are being freed; changed under leaving_lock, read atomically */
+/* a list; changed under leaving_lock, read atomically */
 static struct bfc_leaving *leaving;
 
 void bfc_leaving_begin(struct bfc_leaving *region) {

@@ -1,13 +1,13 @@
 /*
- * Frees in the order of a stream: each stream has a queue of the frees whose events were recorded.
+ * Frees in the order of a stream. Each stream has a queue of its frees, each with an event.
  *
- * A free draws its number before its event is recorded, and after all use of its block was
- * submitted. So in one stream, a complete event shows that every free with a lower number is
- * complete too, in whatever order two threads record their events.
+ * A free takes a number from a counter after all use of its block was submitted, and before its
+ * event is recorded. So in one stream, a complete event shows that every free with a lower number
+ * is complete too, in whatever order two threads record their events.
  *
  * Any number of threads may query events at once. Each copies what it asks the driver about, so
- * that the threads do not depend on each other. A free leaves its queue under the same lock under
- * which its block becomes ready in the pool: a block whose free is in no queue is in the pool.
+ * that the threads do not depend on each other. One lock guards both steps by which a free leaves
+ * its queue and its block becomes ready: a block whose free is in no queue is not awaited.
  */
 #include "interpose/arena/stream_frees.h"
 
@@ -26,40 +26,41 @@ enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 struct stream_free {
     struct stream_free *next; /* the next free in the stream's queue */
     struct event *event;
-    /* another thread has drawn a number between this free's drawing its own and its entering the
+    /* whether another free took a number after this one had taken its own and before it entered its
      * queue */
     bool rivalled;
     CUdeviceptr start;
     uint64_t number;
 };
 
-/* The frees of a stream whose events are not known to be complete, in the order of their
+/* The frees of one stream whose events are not known to be complete, in the order of their
  * numbers. */
 struct queue {
     uint64_t stream; /* the stream's id, which no other stream ever has */
     struct stream_free *first, *last;
 };
 
-/* How far a thread is that goes through the queues and queries events. */
+/* The progress of a thread that goes through the queues and queries events. */
 struct look {
-    struct look *next;    /* another thread's */
-    CUcontext context;    /* context of the event that the thread is querying */
-    uint64_t from, until; /* numbers of the streams whose queues are still to be examined */
+    struct look *next;    /* the progress of another thread */
+    CUcontext context;    /* the context of the event that this thread is querying */
+    uint64_t from, until; /* ids of streams: the queues in this range are still to be examined */
     size_t queries;       /* how many more events the thread may query */
 };
 
-/* The lock guards all fields, and is held across no driver call. A pool's lock may be taken under
+/* The lock guards all fields. No driver call is made under it; a pool's lock may be taken under
  * it. */
 struct bfc_stream_frees {
     pthread_mutex_t lock;
     struct queue *queues; /* `count` queues, sorted by stream, with room for `capacity` */
     size_t count, capacity;
-    size_t promised;     /* how many frees are under way, each of which may need a new queue */
-    struct event *store; /* events for reuse */
+    /* how many frees have been begun and not yet queued; each may need a new queue */
+    size_t promised;
+    struct event *store; /* events that can be recorded again */
     struct look *looks;
-    uint64_t from; /* the stream at which the next poll begins */
+    uint64_t from; /* the id of the stream at which the next poll begins */
     uint64_t next_number;
-    uint64_t ready; /* atomic: how many frees have ever become ready */
+    uint64_t ready; /* atomic: how many frees have made their block ready so far */
 };
 
 struct bfc_stream_frees *bfc_stream_frees_create(void) {
@@ -85,9 +86,7 @@ void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
     free(frees);
 }
 
-/* ---- the queues, under the lock ---- */
-
-/* Returns the index of the stream's queue, or the one at which it would have to be inserted. */
+/* Returns the index of the stream's queue; if it has none, the index at which to insert one. */
 static size_t place_of(const struct bfc_stream_frees *frees, uint64_t stream) {
     size_t low = 0, high = frees->count;
     while (low < high) {
@@ -106,8 +105,8 @@ static struct queue *find_queue(const struct bfc_stream_frees *frees, uint64_t s
     return found ? &frees->queues[place] : NULL;
 }
 
-/* Makes sure that there is room for one more queue, so that a free can be queued later without
- * fail. queue_free uses the room, or abandon_free gives it up. False: the host has no memory. */
+/* Reserves room for one more queue, so that a free that has recorded its event can always be
+ * queued. queue_free uses the room, or abandon_free gives it up. False: the host has no memory. */
 static bool promise_queue(struct bfc_stream_frees *frees) {
     if (frees->count + ++frees->promised <= frees->capacity)
         return true;
@@ -145,7 +144,8 @@ static void put_in_order(struct queue *queue, struct stream_free *one) {
         queue->last = one;
 }
 
-/* Takes out the stream's first free if its number is at most `number`; else returns NULL. */
+/* Removes and returns the stream's first free if its number is at most `number`; else returns
+ * NULL. */
 static struct stream_free *take_first(struct bfc_stream_frees *frees, uint64_t stream,
                                       uint64_t number) {
     struct queue *queue = find_queue(frees, stream);
@@ -160,11 +160,9 @@ static struct stream_free *take_first(struct bfc_stream_frees *frees, uint64_t s
     return first;
 }
 
-/* ---- freeing ---- */
-
-/* Whether a stream is capturing. For the legacy stream, the driver answers with an error while a
- * blocking stream captures. The error is not taken for a capture, since recording an event then
- * fails by itself. */
+/* Whether a stream is capturing. For the legacy default stream, the driver answers with an error
+ * while a blocking stream captures. That error counts as not capturing, since recording an event
+ * then fails anyway. */
 static bool stream_captures(const struct bfc_stream_calls *calls, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return calls->is_capturing && calls->is_capturing(stream, &status) == CUDA_SUCCESS &&
@@ -172,10 +170,10 @@ static bool stream_captures(const struct bfc_stream_calls *calls, CUstream strea
 }
 
 /* Records the event, unless the stream captures. Between the query and the record no capture can
- * begin, because the calling thread is inside the gate (context/capture.h). But the stream may join
- * a capture that is under way, so it is queried again after the record. A free that was captured is
- * an error (CUDA_ERROR_INVALID_VALUE), as it is in the driver for memory that no graph has
- * allocated. */
+ * begin, because the calling thread holds the gate (context/capture.h). But the stream may join a
+ * capture that is under way, so it is queried again after the record. If the record was captured,
+ * the free fails with CUDA_ERROR_INVALID_VALUE, as the driver's own does for memory that no graph
+ * has allocated. */
 static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     bfc_gate_hold();
@@ -188,9 +186,9 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
     return result;
 }
 
-/* Returns the stream's id. If the driver gives none, the result is a number that no other free
- * gets, so that the free has a queue of its own. No result is UINT64_MAX, so that a search can go
- * on after any stream. */
+/* Returns the stream's id. If the driver does not tell it, the result is a number that no other
+ * free has, so that the free has a queue of its own. No result is UINT64_MAX, so that `id + 1` does
+ * not overflow. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
     unsigned long long id;
@@ -198,8 +196,8 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
     return given ? id : number | (uint64_t)1 << 63;
 }
 
-/* Prepares a free: draws its number, makes sure of room for a queue, and takes an event of the
- * context that can be used again, if there is one. False: the host has no memory. */
+/* Begins a free: gives it a number, reserves room for a queue, and takes a used event of the
+ * context if there is one. False: the host has no memory. */
 static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     bool room = promise_queue(frees);
@@ -254,11 +252,9 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* ---- finding out which frees are complete ---- */
-
-/* What a thread needs to know of the free whose event it queries. It is a copy, since another
- * thread may finish the free meanwhile, and its event be recorded anew. If the event is complete,
- * then the free with the copied number is, too. */
+/* A copy of the free whose event a thread queries: another thread may finish that free meanwhile,
+ * and reuse its event. If the copied event is complete, then so is the free with the copied
+ * number. */
 struct question {
     uint64_t stream, number;
     struct event event;
@@ -266,7 +262,7 @@ struct question {
 };
 
 /* Copies a free into `question` and counts it as one of the thread's queries. False: `one` is NULL,
- * or the thread may query no more. The caller holds the lock. */
+ * or the thread may make no more queries. The caller holds the lock. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
     if (!one || !look->queries)
@@ -278,8 +274,8 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
 }
 
 /* Copies the last free of the next queue. A thread goes through the queues in the order of their
- * streams' numbers, so that it misses none that was there when it began, even if others come and
- * go. */
+ * streams' ids, so that it visits every queue that existed when it began, even if others are added
+ * and removed. */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -293,7 +289,7 @@ static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *lo
     return asked;
 }
 
-/* Copies the stream's first free whose number is at least `from`. */
+/* Copies the first free in the stream's queue whose number is at least `from`. */
 static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
                      uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -306,8 +302,8 @@ static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t
     return asked;
 }
 
-/* If the stream's first free has a number of at most `number`, takes it out of its queue and gives
- * its block `fence` in the pool. False: there is no such free. */
+/* If the stream's first free has a number of at most `number`, removes it from its queue and makes
+ * its block ready, or deferred if `fence` is BFC_DEFERRED_FENCE. False: there is no such free. */
 static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t number,
                          bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
@@ -324,10 +320,10 @@ static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t numb
     return found;
 }
 
-/* Finishes the stream's frees up to the one in `question`. If that makes their blocks deferred,
- * has_deferred is set before it, for threads that look for deferred blocks meanwhile, and again
- * after it, because a thread may have cleared has_deferred in between without finding these
- * blocks. */
+/* Finishes all frees of the stream up to the one in `question`. If that makes their blocks
+ * deferred, has_deferred is set before it, for threads that look for deferred blocks meanwhile, and
+ * again after it, because such a thread may have cleared has_deferred before the blocks were
+ * there. */
 static void finish_frees(struct bfc_arena *arena, const struct question *question,
                          bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
@@ -339,8 +335,8 @@ static void finish_frees(struct bfc_arena *arena, const struct question *questio
 }
 
 /* Queries the event in `question`, and finishes the frees that it shows to be complete. An event
- * that has become part of a capture never shows that. So its block is deferred, like one that is
- * freed during the capture, and gets a fence over the whole context later. After any other error
+ * that has become part of a capture never completes. So its block is deferred, like one that is
+ * freed during the capture, and later gets a fence over the whole context. After any other error
  * the free stays in its queue, since the error may pass or the context end. */
 static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct question *question) {
@@ -352,9 +348,9 @@ static CUresult settle_question(const struct bfc_driver *driver, struct bfc_aren
     return captured ? CUDA_SUCCESS : result;
 }
 
-/* Examines a queue whose last free is not complete, from its first free up to the first one that is
- * not complete either. Frees after that are not complete, except for those whose event may have
- * been recorded before its event. */
+/* Called when the last free of a queue is not complete: queries the frees from the first one on,
+ * until one is not complete. The frees behind that one are not complete either, unless it is
+ * `rivalled`: then a later free may have recorded its event first. */
 static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
                             struct look *look, const struct question *last) {
     struct question question;
@@ -377,7 +373,7 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
             look_from_first(driver, arena, look, &last);
 }
 
-/* Begins to go through all queues, or through a few of them, from where the last poll has ended.
+/* Begins to go through all queues, or through some of them, from where the last poll has stopped.
  * False: there is no queue. */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
@@ -443,8 +439,6 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
     return bfc_load_acquire(&frees->ready) != before;
 }
 
-/* ---- a context's end ---- */
-
 /* Marks all events of a context as living, ending or ended. The caller holds the lock. */
 static void set_all_liveness(struct bfc_stream_frees *frees, CUcontext context,
                              enum liveness liveness) {
@@ -459,8 +453,7 @@ struct suspension {
     CUcontext context;
 };
 
-/* Prevents that events of the context are queried from now on. Returns whether no such query is
- * under way. */
+/* From now on no event of the context is queried. Returns whether no such query is under way. */
 static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;

@@ -2,10 +2,10 @@
  * Frees in the order of a stream (cuMemFreeAsync of a pooled block).
  *
  * The program has submitted all use of such a block before this point of the stream. So the block
- * waits for an event that is recorded there, and for nothing else: neither for the rest of the
- * context nor for earlier frees. Fences cannot express that, since they complete in order.
- * Therefore the block is awaited (pool/pool.h) until its own event is complete. If a later event of
- * the same stream is complete, so are the earlier ones.
+ * becomes ready for reuse as soon as an event that is recorded there is complete; it waits neither
+ * for the rest of the context nor for earlier frees. A fence cannot express that, since fences
+ * complete in order. So the block gets an event of its own and is awaited (pool/pool.h) until that
+ * event is complete. If a later event of the same stream is complete, so are the earlier ones.
  *
  * Thread-safe; no lock is held across a driver call.
  */
@@ -16,8 +16,8 @@
 
 struct bfc_stream_frees;
 
-/* The driver's calls for a stream. They are those for per-thread default streams if the program's
- * call was of that variant. */
+/* The driver's functions for a stream: those for per-thread default streams if the program called
+ * cuMemFreeAsync_ptsz, else the usual ones. */
 struct bfc_stream_calls {
     CUresult (*get_context)(CUstream, CUcontext *);
     CUresult (*get_id)(CUstream, unsigned long long *); /* may be NULL */
@@ -26,22 +26,22 @@ struct bfc_stream_calls {
     CUresult (*synchronize)(CUstream);
 };
 
-/* Creating returns NULL if the host has no memory. Destroying forgets the events, which end with
- * their contexts. */
+/* bfc_stream_frees_create returns NULL if the host has no memory. bfc_stream_frees_destroy does not
+ * destroy the CUDA events, which end with their contexts. */
 struct bfc_stream_frees *bfc_stream_frees_create(void);
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees);
 
-/* Frees a block once the present work of `stream`, which is one of `context`, is complete. On an
- * error the block stays the program's. The error is the driver's own, or CUDA_ERROR_INVALID_VALUE
- * for a stream that captures, or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
+/* Frees a block once the work that `stream`, a stream of `context`, has now is complete. On an
+ * error the program keeps the block. The error is the driver's own, or CUDA_ERROR_INVALID_VALUE if
+ * the stream captures, or CUDA_ERROR_OUT_OF_MEMORY if the host has no memory. */
 CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                CUstream stream, CUcontext context);
 
-/* Queries a bounded number of events, and makes the blocks of complete ones ready in the pool. */
+/* Queries a bounded number of events. Blocks whose events are complete become ready for reuse. */
 void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Makes every block ready in the pool whose event was complete before the call, whatever other
+/* Makes every block ready for reuse whose event was complete before the call, whatever other
  * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
@@ -51,9 +51,9 @@ void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 
-/* bfc_stream_frees_suspend_context: a context is about to end; from then on no event of the context
- * is queried, and no such query is under way. bfc_stream_frees_conclude_context: the context has
- * `ended`, so that its events count as complete, or it has not ended after all, so that they are
+/* bfc_stream_frees_suspend_context: a context is about to end, so from now on none of its events is
+ * queried; waits, for a second at most, for queries under way. bfc_stream_frees_conclude_context:
+ * if the context has `ended`, its events count as complete; if it lives on after all, they are
  * queried again. */
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context);
 void bfc_stream_frees_conclude_context(struct bfc_stream_frees *frees, CUcontext context,

@@ -22,8 +22,6 @@
 #include "interpose/stats/events.h"
 #include "segment/queue.h"
 
-/* ---- reserving and releasing ---- */
-
 /* Whether BFC_RESERVE bytes of the device would stay free if `bytes` were taken. */
 static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_arena *arena,
                           uint64_t bytes) {
@@ -34,8 +32,9 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
-/* Whether another job has been waiting for memory (BFC_WAIT) for longer than this one. Such jobs
- * are served in the order in which they began to wait, so that the memory is not for this job. */
+/* Whether the memory that is left belongs to another job, which has been waiting for memory
+ * (BFC_WAIT) for longer than this job. Such jobs are served in the order in which they began to
+ * wait. */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -48,7 +47,7 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
            free_bytes < bfc_add_saturating(bytes, wanted);
 }
 
-/* Whether the device may be asked for `bytes`. False: `why` says what forbids it. */
+/* Whether the driver may be asked for `bytes`. False: `why` is set to the rule that forbids it. */
 static bool may_take(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
                      bool is_first, const char **why) {
     *why = "less than BFC_RESERVE would be left to others";
@@ -119,7 +118,7 @@ CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, bool is_fi
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Charges a region to the limit and allocates it. On an error `why` says what is in the way. */
+/* Counts a region against the limit and allocates it. On an error `why` is set to the reason. */
 static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                                CUdeviceptr *pointer, const char **why) {
     *why = arena->source->over_limit;
@@ -133,7 +132,8 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_
 
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
-    static unsigned seen[2]; /* one counter for device memory, one for host memory */
+    /* how often each message was logged: [0] for device memory, [1] for host memory */
+    static unsigned seen[2];
     bool host = bfc_arena_is_host(arena);
     bfc_log_repeated(BFC_LOG_INFO, &seen[host],
                      host ? "device %d: %s were not spilled to host memory: %s (CUresult %d)"
@@ -171,15 +171,16 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
 }
 
 /* Whether the region is still allocated after a free that failed. A fatal error is one of earlier
- * work, which the free met while it waited. The pool of such a context hands out nothing any more,
- * so its region counts as freed. */
+ * work, which the driver reported while its free waited. The pool of a context with such an error
+ * hands out nothing any more, so its region counts as freed. */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
            !bfc_driver_is_fatal(result);
 }
 
-/* Frees a region in relaxed capture mode, even if nothing captures yet: a capture that begins while
- * the call waits would otherwise forbid the call, and be invalidated by it. */
+/* Frees a region with the thread's capture mode set to relaxed, even if nothing captures yet: if a
+ * capture began while the free waits, another mode would forbid the free and invalidate the
+ * capture. */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
     bool pushed;
@@ -197,8 +198,8 @@ static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *a
     return result;
 }
 
-/* Puts a region back that the driver has refused to free. The pool may defer the blocks of such a
- * region; so has_deferred is set, and a later poll gives the blocks a fence. */
+/* Puts a region that the driver has refused to free back into the map. The pool may defer the
+ * blocks of such a region; so has_deferred is set, and a later poll gives the blocks a fence. */
 static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
     bfc_store_seq_cst(&arena->has_deferred, true);
     return bfc_region_add(start, bytes, arena);
@@ -210,11 +211,11 @@ uint64_t bfc_upstream_count_releases(void) {
     return bfc_load_acquire(&releases);
 }
 
-/* Frees a region in the arena's context, which the calling thread makes current: the thread may be
- * the helper, or work in another context. Nothing is freed once the context has ended, because its
- * memory went with it, nor while the process exits. Host memory is freed by a thread of the
- * library's alone, since the free may wait for all work of the context, where the program's own
- * call would not. */
+/* Frees a region with the arena's context current, since the calling thread may be the helper
+ * thread or have another context current. Nothing is freed once the context has ended, because its
+ * memory went with it, nor while the process exits. Host memory is freed only by threads of the
+ * library, since its free may wait for all work of the context, where the program's own call would
+ * not. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;
@@ -245,14 +246,12 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
     return true;
 }
 
-/* ---- waiting ---- */
-
-/* Bytes of an allocation that is made in order to wait by its free. The driver may cut smaller ones
- * from memory that it keeps, and not wait at their free. */
+/* Size of an allocation that is made because freeing it waits for the context's work. The driver
+ * may serve smaller ones from memory that it caches, and then does not wait when they are freed. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/* Frees an allocation that was made in order to wait. If the driver refuses, the arena keeps the
- * allocation for the next wait; a second one that is refused is lost. */
+/* Frees an allocation that was made for its waiting free. If the driver refuses, the arena keeps
+ * the allocation for the next such wait; if it keeps one already, this one is lost. */
 static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr page) {
     CUdeviceptr none = 0;
@@ -268,8 +267,8 @@ static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
 }
 
-/* Allocates and frees pinned host memory. That was seen to wait for the context, but no
- * documentation promises it. */
+/* Allocates and frees pinned host memory. Freeing it was seen to wait for the context's work, but
+ * no documentation promises that. */
 static CUresult pin_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     void *memory;
     (void)arena;
@@ -293,9 +292,9 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
     return result;
 }
 
-/* Waits by a real free of one of the pool's own regions, whose result is that of the wait, whether
- * the region goes or not. Pages have no such free, so some are given back to make room for
- * WAIT_BYTES. */
+/* Waits for the context's work by freeing one of the pool's own regions. Returns the error of that
+ * free, even if the region could not be freed. A pool with pages has no regions to free, so it
+ * first gives back pages until WAIT_BYTES can be allocated and freed. */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->has_pages)
         return bfc_pool_trim(arena->pool, WAIT_BYTES)

@@ -1,30 +1,31 @@
-/* The upstream of the pools: they take regions from the driver. */
+/* Where the pools take regions from and give them back to: the driver. */
 #ifndef BFC_INTERPOSE_UPSTREAM_H
 #define BFC_INTERPOSE_UPSTREAM_H
 
 #include "interpose/arena/state.h"
 
-/* Device memory, as cuMemAlloc gives it. */
+/* Regions of device memory, from cuMemAlloc. */
 extern const struct bfc_memory_source bfc_device_memory;
 
-/* Functions of struct bfc_upstream, whose `context` is a struct bfc_arena. Their errors are the
- * driver's own (CUresult), except that a release for which the driver was not called gives
+/* The functions of struct bfc_upstream; their argument is a struct bfc_arena. Errors are the
+ * driver's own (CUresult). A release for which the driver was not called gives
  * CUDA_ERROR_OUT_OF_MEMORY. */
 enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_addr *start,
                                              struct bfc_ask *ask);
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes, int *error);
 
-/* Returns how many regions have gone back to the driver in this process. */
+/* Returns how many regions the pools of this process have given back so far. */
 uint64_t bfc_upstream_count_releases(void);
 
 /*
- * For code that makes a pool grow by other calls (interpose/features/pages/). The arena's context
- * must be current.
+ * For code that makes a pool grow by other driver calls (interpose/features/pages/). The arena's
+ * context must be current.
  *
- * bfc_upstream_charge charges `bytes` to BFC_LIMIT, and checks that BFC_RESERVE is kept and, unless
- * `is_first`, that no other job waits for the memory. On an error `why` says what is in the way.
- * bfc_upstream_note_refused notes in `ask`, the log and the segment that the pool could not grow.
- * bfc_upstream_note_device_free publishes how much memory the device has left.
+ * bfc_upstream_charge counts `bytes` against BFC_LIMIT, and checks that BFC_RESERVE stays free on
+ * the device and, unless `is_first`, that no other job waits for the memory. On an error nothing is
+ * counted, and `why` is set to the reason. bfc_upstream_note_refused records in `ask`, the log and
+ * the segment that the pool could not grow. bfc_upstream_note_device_free publishes how much memory
+ * the device has left.
  */
 CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                              const char **why);
@@ -33,19 +34,19 @@ enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint6
                                                   struct bfc_ask *ask);
 void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Waits for all work of the arena's context as the driver's own free does, even while something
- * captures: by having the driver allocate and free device memory. Returns the driver's error, which
- * may be one of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there is nothing that could be freed. The
- * calling thread must be allowed to free. */
+/* Waits for all work of the arena's context as the driver's own free does, even during a stream
+ * capture: the driver allocates and frees device memory, which waits. Returns the driver's error,
+ * which may be one of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there was no memory that could be
+ * freed. The calling thread must be allowed to free. */
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Waits for all work of the arena's context without device memory, by a call that waits in practice
- * but is not documented to. To the program that is a wait as good as the driver's, but no block may
- * be handed out because of it. CUDA_ERROR_OUT_OF_MEMORY: there is no memory for the call. */
+ * but is not documented to. The program's free may rely on that, but no block may be handed out
+ * because of it. CUDA_ERROR_OUT_OF_MEMORY: there is no memory for the call. */
 CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Frees memory that an earlier bfc_upstream_wait_as_free has allocated and could not free; returns
- * how many bytes it freed. */
+/* Frees the 2 MiB that an earlier bfc_upstream_wait_as_free allocated and the driver then refused
+ * to free. Returns how many bytes it freed, or 0. */
 uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 #endif
