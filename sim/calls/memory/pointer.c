@@ -269,8 +269,8 @@ static CUresult set_attribute(const void *value, CUpointer_attribute which, CUde
     if (value == NULL || (allocation == NULL && !managed)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    // Seen by others (libfabric#12853, ucx#9895), and of every attribute on an H100 with driver 580;
-    // not documented.
+    // Seen by others (libfabric#12853, ucx#9895), and of every attribute on an H100 with driver
+    // 580; not documented.
     if (allocation != NULL && allocation->kind == SIM_VIRTUAL) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
