@@ -107,8 +107,9 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
 
 /* ---- freeing ---- */
 
-/* Each time LOOK_EVERY fences were recorded, a free looks which fences are complete, since the pool
- * itself looks only when it finds no ready block. */
+/* At every 32nd fence a free tells the pool which fences are complete, since the pool itself asks
+ * only when it finds no ready block. The driver is asked only if 32 are not known to be complete:
+ * the program's own waits have usually shown it. */
 enum { LOOK_EVERY = 32 };
 
 /* Frees a block whose fence could not be recorded. If the reason is a peer that has ended unseen,
@@ -122,8 +123,11 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
     return bfc_reuse_free_unfenced(driver, arena, pointer);
 }
 
-static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    bfc_fence complete = bfc_fences_poll(arena->fences, driver);
+static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                    bfc_fence last) {
+    bfc_fence complete = bfc_fences_known(arena->fences);
+    if (last - complete >= LOOK_EVERY)
+        complete = bfc_fences_poll(arena->fences, driver);
     bfc_pool_complete(arena->pool, complete);
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
@@ -139,7 +143,7 @@ static CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *a
         return free_refused(driver, arena, pointer, result);
     }
     if (*fence % LOOK_EVERY == 0)
-        look_at_fences(driver, arena);
+        look_at_fences(driver, arena, *fence);
     return bfc_reuse_take_back(arena, pointer, *fence);
 }
 
