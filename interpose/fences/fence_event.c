@@ -50,13 +50,14 @@ static unsigned flags_of_event(const struct bfc_driver *driver) {
  * relaxed even if no capture was seen yet.
  */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
-    CUresult result = driver->cuCtxPushCurrent_v2(context);
+    bool pushed;
+    CUresult result = bfc_current_enter(driver, context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     result = driver->cuEventCreate(handle, flags_of_event(driver));
     bfc_capture_restore(driver, mode);
-    bfc_current_pop(driver);
+    bfc_current_leave(driver, pushed);
     return result;
 }
 

@@ -25,7 +25,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/fences/fence_event.h"
 
-enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
+enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 16 };
 #define NAP_NS 20000L /* the pause between two polls of a wait */
 
 /* The state of a fence. While it is RECORDING, it counts as inside the part of the gate. */
@@ -432,13 +432,13 @@ static uint64_t read_number(struct bfc_fences *fences, const uint64_t *field) {
     return number;
 }
 
-static bfc_fence complete_fence(struct bfc_fences *fences) {
+bfc_fence bfc_fences_known(struct bfc_fences *fences) {
     return read_number(fences, &fences->first) - 1;
 }
 
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver) {
     if (!bfc_gate_enter())
-        return complete_fence(fences);
+        return bfc_fences_known(fences);
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     struct look look;
     begin_look(fences, &look);
@@ -492,14 +492,10 @@ static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc
     return complete;
 }
 
-static bool is_pending(struct bfc_fences *fences) {
-    return complete_fence(fences) < bfc_fences_last(fences);
-}
-
 /* Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
  * record it. */
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
-    bfc_fence first = complete_fence(fences) + 1;
+    bfc_fence first = bfc_fences_known(fences) + 1;
     struct event *events = pin_event(fences, first);
     if (!events) {
         bfc_nap(NAP_NS);
@@ -519,11 +515,12 @@ bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *dr
     CUresult result = CUDA_SUCCESS;
     if (timeout_ns != UINT64_MAX)
         return wait_until_deadline(fences, driver, fence, timeout_ns);
-    while (bfc_fences_poll(fences, driver) < fence && result == CUDA_SUCCESS && is_pending(fences))
+    while (bfc_fences_poll(fences, driver) < fence && result == CUDA_SUCCESS &&
+           bfc_fences_known(fences) < bfc_fences_last(fences))
         result = wait_for_first(fences, driver);
     if (error)
         *error = result;
-    return complete_fence(fences);
+    return bfc_fences_known(fences);
 }
 
 CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driver *driver,

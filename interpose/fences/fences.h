@@ -55,8 +55,9 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
  * context alone. */
 void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last);
 
-/* Returns the last fence drawn; BFC_NO_FENCE: none was drawn. */
+/* Return the last fence drawn, and the last one known to be complete; BFC_NO_FENCE: none is. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
+bfc_fence bfc_fences_known(struct bfc_fences *fences);
 
 /* Stands for handing out a pending block, from bfc_fences_announce to the call that completes or
  * retracts it. */

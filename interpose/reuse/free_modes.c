@@ -107,8 +107,9 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
 
 /* ---- freeing ---- */
 
-/* Each time LOOK_EVERY fences were recorded, a free looks which fences are complete, since the pool
- * itself looks only when it finds no ready block. */
+/* At every 32nd fence a free tells the pool which fences are complete, since the pool itself asks
+ * only when it finds no ready block. The driver is asked only if 32 are not known to be complete:
+ * the program's own waits have usually shown it. */
 enum { LOOK_EVERY = 32 };
 
 /* Frees a block whose fence could not be recorded. If the reason is a peer that has ended unseen,
@@ -122,8 +123,11 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
     return bfc_reuse_free_unfenced(driver, arena, pointer);
 }
 
-static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    bfc_fence complete = bfc_fences_poll(arena->fences, driver);
+static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                    bfc_fence last) {
+    bfc_fence complete = bfc_fences_known(arena->fences);
+    if (last - complete >= LOOK_EVERY)
+        complete = bfc_fences_poll(arena->fences, driver);
     bfc_pool_complete(arena->pool, complete);
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
@@ -139,7 +143,7 @@ static CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *a
         return free_refused(driver, arena, pointer, result);
     }
     if (*fence % LOOK_EVERY == 0)
-        look_at_fences(driver, arena);
+        look_at_fences(driver, arena, *fence);
     return bfc_reuse_take_back(arena, pointer, *fence);
 }
 
@@ -164,7 +168,11 @@ static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct b
     bfc_fence fence;
     if (arena->fences)
         return free_fenced(driver, arena, pointer, peers, count, &fence);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (!waits)
+        return bfc_reuse_free_unfenced(driver, arena, pointer);
     CUresult result = wait_for_peers(driver, arena, peers, count);
+    bfc_capture_leave_wait(waits);
     return result == CUDA_SUCCESS ? bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE) : result;
 }
 
@@ -177,13 +185,15 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Frees while a capture is beginning: waits for an event that covers the context. Unlike a wait for
- * the context itself, that does no harm to the capture. If something captures by now, no event may
- * be recorded either. */
+/* Frees once the process has begun a capture: waits for an event that covers the context. Unlike a
+ * wait for the context itself, that does no harm to a capture that begins meanwhile. If something
+ * captures by now, or the driver has no such events, waits as the driver's own free does. */
 static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr pointer, struct bfc_glimpse seen) {
     bfc_fence fence;
-    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
+    CUresult result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (arena->fences)
+        result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
     if (bfc_reuse_is_passing(result))
         return bfc_reuse_free_unfenced(driver, arena, pointer);
     if (result != CUDA_SUCCESS)
@@ -192,15 +202,6 @@ static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struc
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     result = bfc_reuse_latch(arena, bfc_fences_synchronize(arena->fences, driver, fence));
     bfc_capture_restore(driver, mode);
-    return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
-}
-
-/* Frees where the driver cannot record events over a context, so that only a wait for the whole
- * context is left. */
-static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
-                                             struct bfc_arena *arena, CUdeviceptr pointer,
-                                             struct bfc_glimpse seen) {
-    CUresult result = synchronize_context(driver, arena, arena->context);
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
@@ -223,8 +224,6 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
         return refuse_pointer(driver, arena, pointer);
-    if (UNLIKELY(!arena->fences))
-        return free_without_fences(driver, arena, pointer, seen);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
@@ -323,7 +322,7 @@ CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_aren
 
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer) {
-    if (arena->free_mode != BFC_FREE_SYNC || !arena->fences)
+    if (arena->free_mode != BFC_FREE_SYNC)
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))

@@ -79,14 +79,6 @@ static void close_records(struct bfc_pool *pool) {
         host_array_drop(all[i]);
 }
 
-/* Policy tf with growth preallocate grows in steps of what it preallocates. */
-static uint64_t first_step(const struct bfc_pool *pool) {
-    const struct bfc_pool_config *config = &pool->config;
-    bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
-    uint64_t step = whole ? config->preallocate : config->growth_size;
-    return bfc_max(ROUND_DOWN(step), BFC_GRANULE);
-}
-
 enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
                              const struct bfc_upstream *upstream, uint64_t most_blocks) {
     struct bfc_pool *made = calloc(1, sizeof *made);
@@ -111,7 +103,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         bins_open(all[i], made->rules.exact);
     made->bare.is_sorted = true;
-    made->step = first_step(made);
+    made->step = growth_first_step(made);
     made->next_id = 1;
     made->oldest_fence = UINT64_MAX;
     pthread_mutex_init(&made->growth_lock, NULL);

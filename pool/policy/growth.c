@@ -39,6 +39,14 @@
 #define PYTORCH_MIDDLE (10 * MIB)
 #define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
 
+/* Policy tf with growth preallocate grows in steps of what it preallocates. */
+uint64_t growth_first_step(const struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
+    uint64_t step = whole ? config->preallocate : config->growth_size;
+    return bfc_max(ROUND_DOWN(step), BFC_GRANULE);
+}
+
 static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     uint64_t reserved = pool->stats->reserved;
     uint64_t step = bfc_max(pool->step, reserved / STEP_PART);
@@ -53,8 +61,7 @@ static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
     return step == pool->config.growth_max ? step : growth_on_device(step);
 }
 
-/* Doubles the step, but not beyond LARGEST_BLOCK. A pool that is trimmed again and again takes
- * regions for ever, so an unbounded step would overflow. */
+/* Doubles the step, but not beyond LARGEST_BLOCK, so that it does not overflow. */
 static void double_step(struct bfc_pool *pool) {
     if (pool->step < LARGEST_BLOCK)
         pool->step *= 2;
@@ -182,4 +189,11 @@ void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep) {
         raise_step(pool, size);
     else if (!to_keep && pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
         double_step(pool);
+}
+
+void growth_trimmed(struct bfc_pool *pool) {
+    uint64_t least = growth_first_step(pool);
+    while (pool->config.policy == BFC_POLICY_TF && pool->step / 2 >= least &&
+           pool->step / 2 > pool->stats->reserved)
+        pool->step /= 2;
 }

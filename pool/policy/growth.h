@@ -44,9 +44,17 @@ bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region);
 uint64_t growth_next(struct bfc_pool *pool, uint64_t size, bool keeping);
 enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool keeping);
 
+/* Returns the step with which a pool begins. */
+uint64_t growth_first_step(const struct bfc_pool *pool);
+
 /* Notes that a region was reserved for a request of `size`. `to_keep`: the bytes of that region if
  * it was taken so that another one stays whole, otherwise 0. */
 void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep);
+
+/* Notes that regions went back because others may want their memory: the step of policy tf is
+ * lowered to what fits the rest. Otherwise it would double with each region that a pool takes and
+ * gives back in turn, until one small block keeps the whole device from other contexts. */
+void growth_trimmed(struct bfc_pool *pool);
 
 /* ---- growth with pages (page_growth.c): when the pool makes new pages rather than moves free
  * ones, how many and how large they are, and when small blocks get pages of their own ---- */

@@ -3,6 +3,7 @@
 
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
+#include "pool/policy/growth.h"
 #include "pool/regions/regions.h"
 
 static bool is_idle(const struct bfc_pool *pool, region_index r) {
@@ -100,6 +101,7 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
         else if (is_overdue(&pool->regions[r], now, idle_ns))
             released += region_release(pool, r);
     }
+    growth_trimmed(pool);
     pool_leave(pool);
     return released;
 }

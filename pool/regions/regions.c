@@ -421,6 +421,7 @@ uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = pool->paging ? pages_trim(pool, bytes, true) : 0;
     if (released < bytes)
         released += regions_release(pool, bytes - released);
+    growth_trimmed(pool);
     pool_leave(pool);
     return released;
 }

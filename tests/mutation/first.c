@@ -1,4 +1,4 @@
-/* A process's first capture begins while another thread frees, which a thread-local capture allows:
+/* A process's first captures begin while another thread frees, which a thread-local capture allows:
  * whatever that free waits with, the capture is not broken by it. The stand-in GPU takes its time
  * between the call and the look at captures (SIM_LATENCY), as a thread that is held up there does.
  */
@@ -16,12 +16,11 @@ static void *free_block(void *block) {
     return NULL;
 }
 
-int main(void) {
+static void capture_beside(CUstream stream) {
     pthread_t thread;
     CUgraph graph = NULL;
-    use_device(0);
-    CUstream stream = new_stream();
     void *block = new_block(10 * KIB);
+    begun = false;
     pthread_create(&thread, NULL, free_block, block);
     while (!begun)
         ;
@@ -32,5 +31,12 @@ int main(void) {
     pthread_join(thread, NULL);
     say("free", code);
     printf("broken captures: %d\n", end != 0);
+}
+
+int main(void) {
+    use_device(0);
+    CUstream stream = new_stream();
+    capture_beside(stream);
+    capture_beside(stream);
     return 0;
 }

@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 #include "interpose/arena/arena.h"
-#include "interpose/driver/current.h"
+#include "interpose/driver/driver.h"
 #include "interpose/features/gate/only_stream.h"
 #include "interpose/fences/fences.h"
 
@@ -11,7 +11,7 @@ struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, 
     struct bfc_program_wait wait = {0};
     if ((!context && driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS) || !context)
         return wait;
-    wait.arena = bfc_arena_of_context(context, bfc_context_id(driver, context));
+    wait.arena = bfc_arena_of_context(context, 0);
     wait.moment = bfc_only_stream_moment();
     if (wait.arena && wait.arena->fences)
         wait.last = bfc_fences_last(wait.arena->fences);
@@ -25,8 +25,10 @@ void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
     if (!arena)
         return;
     if (result == CUDA_SUCCESS) {
-        if (arena->fences)
+        if (arena->fences) {
             bfc_fences_pass(arena->fences, arena->context, wait->last);
+            bfc_pool_complete(arena->pool, bfc_fences_known(arena->fences));
+        }
         if (wait->moment.is_known)
             bfc_store_release(&arena->waited_for, wait->moment.submissions);
         bfc_only_stream_waited(&wait->moment);

@@ -7,7 +7,8 @@ After a line `<!-- figures of the demo -->` a block of console has a command, `$
 what it prints; an indented block has lines of `bfcstat PID` after the warm-up, where times and UUIDs are not compared. In a table each row's first cell has, in backquotes, the variables with which
 the loop is preloaded; without any it runs natively. `FILE` for a plan is one that bfcplan makes of a recording
 of the same loop. The figures are the counts of the stand-in driver and, of memory, those of the program
-natively and of the pool when preloaded. A few depend a little on the machine, though work takes steps instead
+natively and of the pool when preloaded; calls in all are the stand-in's `total`, which leaves out look-ups, as of the current
+context. A few depend a little on the machine, though work takes steps instead
 of time there: all driver calls; and in lazy and ordered memory and the calls for it. Such a figure is rounded,
 and stays while it is nearly right. `check` fails where the page says anything else; `update` (ninja
 demo-figures) writes what it should say.
@@ -82,13 +83,14 @@ class Loop:
             done = json.loads(run.stdout.readline())
             pool = self.pool(run.pid) if variables else None
             run.communicate("\n")
-            calls = json.loads(stats.read())["calls"]
+            counted = json.loads(stats.read())
+            calls = counted["calls"]
         if run.returncode or done["mismatches"]:
             sys.exit(f"the loop with {variables} ended with {run.returncode} and {done['mismatches']} mismatches")
         memory = pool["peak_reserved"] if pool else done["most_held"]
         # Natively each free waits for the device.
         waits = pool["host_waits"] if pool else done["frees"]
-        return memory / MIB, sum(calls.get(name, 0) for name in CALLS), sum(calls.values()), waits
+        return memory / MIB, sum(calls.get(name, 0) for name in CALLS), counted["total"], waits
 
     def says(self, variables, arguments):
         """What the loop prints when it is preloaded."""

@@ -33,7 +33,7 @@ class Demo(unittest.TestCase):
                 last[prefix + "preloaded_host_waits_for_frees"], last[prefix + "frees"]
             )
             for mode in ("lazy_", "ordered_"):
-                for key in "calls_for_memory", "host_waits_for_frees":
+                for key in "calls_for_memory", "host_waits_for_frees", "all_driver_calls":
                     self.assertLess(last[prefix + mode + key], last[prefix + "native_" + key])
                 self.assertEqual(last[prefix + mode + "pooled"], last[prefix + "pooled"])
                 self.assertLess(last[prefix + mode + "host_waits_for_frees"], last[prefix + "frees"])

@@ -24,27 +24,28 @@ def run(program, mode, gate):
 class Waits(unittest.TestCase):
     def look(self, mode, gate="1"):
         """Of each program and wait: (driver calls of any kind, those that record, wait, ask or allocate) of a burst of
-        frees, of allocations after the wait, of frees after it."""
+        frees, of the wait, of allocations after it, of frees after it."""
         for program in PROGRAMS:
             counts = run(program, mode, gate)
             for wait in WAITS:
                 with self.subTest(program=program, wait=wait):
                     yield [counts[f"{wait}, {what}"] for what in
-                           ("a burst of frees", "allocations after it", "frees after it")]
+                           ("a burst of frees", "the wait", "allocations after it", "frees after it")]
 
     def test_sync(self):
-        for burst, allocations, frees in self.look("sync"):
-            self.assertEqual([burst[1], allocations[1], frees], [1, 0, (0, 0)])
+        for burst, wait, allocations, frees in self.look("sync"):
+            self.assertEqual([burst[1], wait[0], allocations[1], frees], [1, 1, 0, (0, 0)])
 
     def test_lazy_and_ordered(self):
         for mode in "lazy", "ordered":
-            for burst, allocations, frees in self.look(mode):
+            for burst, wait, allocations, frees in self.look(mode):
                 self.assertLessEqual(burst[1], 1)
+                self.assertEqual(wait[0], 1)
                 self.assertEqual(allocations[1], 0)
                 self.assertLessEqual(frees[1], 1)
 
     def test_off(self):
-        for burst, _, frees in self.look("sync", gate="0"):
+        for burst, _, _, frees in self.look("sync", gate="0"):
             self.assertEqual([burst[1], frees[1]], [BLOCKS, BLOCKS])
 
 

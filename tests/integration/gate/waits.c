@@ -1,7 +1,7 @@
 /*
- * What frees and allocations after the program's own waits for all work cost, counted by the
- * stand-in GPU, for each kind of such a wait, and what a burst of frees costs before one: driver
- * calls of any kind, and those that record, wait, ask or allocate.
+ * What the program's own waits for all work cost, and frees and allocations after them, counted by
+ * the stand-in GPU, for each kind of such a wait, and what a burst of frees costs before one:
+ * driver calls of any kind, and those that record, wait, ask or allocate.
  */
 #include "tests/conformance/gpu.h"
 
@@ -68,7 +68,9 @@ static void look(const char *name, int (*wait_for_all)(void), CUstream one, CUst
     struct counts before = count_all();
     free_all(blocks);
     print_since(name, "a burst of frees", before);
+    before = count_all();
     MUST(wait_for_all());
+    print_since(name, "the wait", before);
     before = count_all();
     take_all(blocks);
     print_since(name, "allocations after it", before);

@@ -44,9 +44,13 @@ const struct bfc_driver *bfc_driver_find(void) {
     return &driver;
 }
 
-CUresult bfc_current_pop(const struct bfc_driver *unused) {
-    (void)unused;
-    return CUDA_SUCCESS;
+CUresult bfc_current_enter(const struct bfc_driver *ours, CUcontext context, bool *has_pushed) {
+    *has_pushed = true;
+    return ours->cuCtxPushCurrent_v2(context);
+}
+
+void bfc_current_leave(const struct bfc_driver *unused, bool has_pushed) {
+    (void)unused, (void)has_pushed;
 }
 
 /* Its context is there, and is not about to go. */

@@ -78,10 +78,10 @@ def scenes_without(settings, options):
         # On a full device pages do not go back while something captures (docs/internals/safety.md, pages).
         if settings["SIM_MEMORY"] == "64M":
             without += ["open"]
-    # One small block may hold all of a device there, as in TensorFlow; and what is freed while something
-    # captures then stays deferred (docs/internals/safety.md, captures).
+    # One small block may hold all of a device there, as in TensorFlow, and another context then gets none of it (limit
+    # 7); and what is freed while something captures stays deferred (docs/internals/safety.md, captures).
     if settings.get("BFC_POLICY") == "tf":
-        without += ["past", "own"] + (["open"] if settings["SIM_MEMORY"] == "64M" else [])
+        without += ["past", "own", "context"] + (["open"] if settings["SIM_MEMORY"] == "64M" else [])
     # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
     # where the device refuses 2 MiB is a free of host memory, which here does not wait
     # (docs/internals/safety.md, limits and captures). Spilled blocks cannot be exported.
