@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/config/process.h"
 #include "interpose/features/gate/only_stream.h"
 #include "interpose/features/gate/unknown_tables.h"
 
@@ -40,7 +41,7 @@ void bfc_unseen_note_table(const void **table, const CUuuid *id) {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (memcmp(known[i], id->bytes, sizeof id->bytes) == 0)
             return;
-    if (!bfc_unknown_table_copy(table))
+    if (!bfc_process_is_forked() && !bfc_unknown_table_copy(table))
         hide_behind_table(id);
 }
 
