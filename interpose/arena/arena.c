@@ -32,8 +32,6 @@ static uint64_t begun; /* how many arenas were published so far; guarded by tabl
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
-/* ---- reference counts ---- */
-
 static void free_arena(struct bfc_arena *arena) {
     bfc_pool_destroy(arena->pool, false);
     BFC_TELL_FEATURES(arena_freed, arena);
@@ -116,8 +114,6 @@ void bfc_arena_let_plain(struct bfc_arena *arena) {
     if (bfc_load_seq_cst(&arena->placer) || bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
-
-/* ---- driver calls in an arena's context, and the end of the context ---- */
 
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     enum bfc_handle handle = bfc_handle_of(driver, arena->context, arena->id);
@@ -211,8 +207,6 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
     pthread_mutex_unlock(&table_lock);
     return ended;
 }
-
-/* ---- contexts that ended by calls that no hook saw ---- */
 
 /* Moves both arenas of the context, of device memory and of host memory, to the list `lost`. The
  * caller holds table_lock. */

@@ -145,7 +145,6 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address);
 CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 bool *pushed);
 
-/* Takes one more reference to the arena. */
 void bfc_arena_keep(struct bfc_arena *arena);
 
 /* Puts a new arena, to which only the caller has a reference, into the table. If another thread has
