@@ -29,7 +29,8 @@ static inline double bfc_now_seconds(void) {
     return (double)bfc_now_ns() / (double)BFC_NS_PER_SECOND;
 }
 
-/* Returns the time of day, which other processes and people can read. */
+/* Returns the time of day in nanoseconds since 1970, for values that other processes or people
+ * read. */
 static inline uint64_t bfc_wall_clock_ns(void) {
     return bfc_read_clock(CLOCK_REALTIME);
 }

@@ -1,4 +1,4 @@
-/* The last part of a path. */
+/* Finds the last part of a path. */
 #ifndef BFC_BASE_FILE_NAME_H
 #define BFC_BASE_FILE_NAME_H
 

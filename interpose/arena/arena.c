@@ -27,8 +27,8 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* a list with one reference to each; guarded by table_lock */
 static struct bfc_arena
-    *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
-static uint64_t begun; /* how many arenas were published so far; guarded by table_lock */
+    *lost; /* arenas whose contexts no hook saw end; guarded by table_lock, with references */
+static uint64_t begun; /* how many arenas were added to the table so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
@@ -103,7 +103,8 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_seq_cst(&arena->placer, placer);
     bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set `fatal` meanwhile */
+    /* if another thread has set `fatal` meanwhile, plain_most stays 0 */
+    if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 
@@ -260,8 +261,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* Removes the arena as lost if its context has ended. Where contexts have no ids, the context must
- * have ended, since the driver has allocated the arena's addresses anew. */
+/* Moves the arena to the list of lost ones if its context has ended. Where contexts have no ids,
+ * the context must have ended, since the driver has allocated the arena's addresses anew. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -284,7 +285,6 @@ static void log_begin_of_host(const struct bfc_arena *arena) {
             (int)arena->device, arena->id, BFC_BYTES(arena->limit));
 }
 
-/* Logs the settings that the new arena's pool works with. */
 static void log_begin(const struct bfc_arena *arena) {
     char growth[16], policy[16], mode[16], limit[BFC_BYTES_TEXT] = "none";
     const struct bfc_process *process = bfc_process_if_made();

@@ -64,7 +64,7 @@ struct bfc_arena {
     unsigned long long
         id; /* from cuCtxGetId; where the driver lacks that call, a number that the library chose */
     CUdevice device;
-    /* the record of the device; for an arena of host memory: that of BFC_DEVICE_HOST */
+    /* the record of the device; an arena of host memory has that of BFC_DEVICE_HOST */
     struct bfc_device *on;
     bool has_pages;    /* whether the memory is mapped in pages (pool/pages.h); constant */
     uint64_t reserved; /* atomic: how many of the bytes in on->reserved are this arena's */
@@ -72,10 +72,10 @@ struct bfc_arena {
     /* atomic: whether others, such as a network card, may use its memory by an address that the
      * library cannot change: it was exported as a range, or registered */
     bool registered;
-    bool ended;            /* atomic: whether its context has ended */
-    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
-    unsigned closers;      /* atomic: threads that are about to end its context */
-    unsigned references;   /* atomic: number of references to the arena */
+    bool ended;          /* atomic: whether its context has ended */
+    unsigned visitors;   /* atomic: number of threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;    /* atomic: number of threads that are about to end the arena's context */
+    unsigned references; /* atomic: number of references to the arena */
     uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes to leave free when the pool grows (BFC_RESERVE), or 0 */

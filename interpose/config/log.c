@@ -1,6 +1,4 @@
-/*
- * Formats and filters messages for standard error.
- */
+/* Formats and filters messages for standard error. */
 #include "interpose/config/log.h"
 
 #include <stdarg.h>

@@ -55,11 +55,11 @@ struct bfc_options {
     /* a number of bytes, or a fraction of the limit or of the device's memory, whichever is less */
     struct bfc_amount gc_threshold;
     bool yield;
-    unsigned last_resort; /* bit r is set if the last resort r (enum bfc_rung) may be tried */
+    unsigned last_resort; /* bit r is set if bfc_rung r may be tried before an allocation fails */
     double wait;          /* seconds for which an allocation waits for other jobs */
     double sleep_idle, sleep_quantum; /* seconds; below 0: not used */
     char sleep_to[256];               /* a folder's path, or the word memory */
-    double trim_idle;                 /* seconds; below 0: idle regions are kept */
+    double trim_idle; /* seconds after which idle regions are given back; below 0: they are kept */
     /* whether dlopen's flag RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable
      * before the options are read */
     int deepbind;
@@ -79,12 +79,13 @@ struct bfc_options {
 };
 
 enum bfc_option_kind {
-    BFC_OPTION_FLAG,   /* the value is 0 or 1 */
+    BFC_OPTION_FLAG,   /* 0 or 1, stored as a bool */
     BFC_OPTION_CHOICE, /* one of the words in `choices`, stored as its index */
-    BFC_OPTION_SIZE,   /* a number of bytes, with a binary suffix K, M, G or T; or the word none,
-                          where that is the default */
-    BFC_OPTION_NUMBER, /* a decimal number; or the word none, where that is the default */
-    BFC_OPTION_WHOLE,  /* a whole number, which is stored as BFC_OPTION_NUMBER is */
+    /* a number of bytes, with a binary suffix K, M, G or T; the word none is accepted if it is the
+     * default */
+    BFC_OPTION_SIZE,
+    BFC_OPTION_NUMBER, /* a decimal number; the word none is accepted if it is the default */
+    BFC_OPTION_WHOLE,  /* a whole number, stored like BFC_OPTION_NUMBER */
     BFC_OPTION_AMOUNT, /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,  /* like BFC_OPTION_AMOUNT, except that 0 is accepted and none is not */
     BFC_OPTION_FILE,   /* a path, or none, or the word in `choices` */

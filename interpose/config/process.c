@@ -47,7 +47,8 @@ static void print_complaints(const struct bfc_process *process) {
         bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the settings are mended");
 }
 
-/* Whether the pattern matches the executable's file name or the name that it was called by. */
+/* Whether one of the patterns matches the executable's file name or the name that it was called
+ * by. */
 static bool executable_matches(const char *patterns) {
     char *path = bfc_scratch_begin(PATH_MAX);
     bool matches = false;

@@ -17,8 +17,8 @@
 
 /* Flags of struct bfc_process: while both are set, a call need not check the rest of that state. */
 enum bfc_usual {
-    /* Allocations may come from a pool, no trace and no leaks are recorded, and the driver has all
-     * that pooling needs. */
+    /* Allocations may come from a pool, neither a trace nor leaks are recorded, and the driver has
+     * all calls that pooling needs. */
     BFC_USUAL_CALLS = 1,
     BFC_USUAL_FREES = 2, /* no job waits for memory, so a free need not tell anyone */
     BFC_USUAL = 3,

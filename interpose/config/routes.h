@@ -11,8 +11,8 @@ enum bfc_route {
     /* by the driver's symbol table, or by addresses that the loader bound from it, which were
      * redirected */
     BFC_ROUTE_SYMBOL_TABLE,
-    BFC_ROUTE_DLSYM,        /* dlsym or dlvsym was asked for the name */
-    BFC_ROUTE_PROC_ADDRESS, /* cuGetProcAddress was asked for the name */
+    BFC_ROUTE_DLSYM,        /* the program looked the hook up by dlsym or dlvsym */
+    BFC_ROUTE_PROC_ADDRESS, /* the program looked the hook up by cuGetProcAddress */
     BFC_ROUTE_RUNTIME, /* the program called our function in place of a shared CUDA runtime's */
     BFC_ROUTES,
 };

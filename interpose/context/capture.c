@@ -25,7 +25,7 @@ struct capture {
 /* Stands for all captures of which the library does not know stream and mode. Once in the list, it
  * stays. */
 static struct capture unknown_capture = {
-    .stream = (CUstream)&unknown_capture, /* a handle that no call uses */
+    .stream = (CUstream)&unknown_capture, /* an address that is no stream's handle */
     .context = (CUcontext)&unknown_capture,
     .mode = BFC_CAPTURE_MODE_UNKNOWN,
 };
@@ -36,7 +36,8 @@ static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* guards the list of captures; held while one begins */
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* length of the list of captures; changed under the lock */
-/* the number of threads inside the gate; the bit CLOSED is set while a thread begins a capture */
+/* the number of threads that hold the gate; the bit CLOSED is set while a thread begins a
+ * capture */
 static unsigned gate;
 /* the gate's parts that have locks of their own; guarded by the lock */
 static struct bfc_gate_part *gate_parts;
@@ -144,7 +145,7 @@ void bfc_capture_begin(void) {
     unsigned tries = 0;
     while (bfc_load_seq_cst(&gate) != CLOSED)
         bfc_back_off(
-            &tries); /* threads inside the gate leave it soon, since their calls do not block */
+            &tries); /* threads leave the gate soon, since their calls inside it do not block */
     shut_gate_parts();
 }
 
@@ -263,7 +264,7 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
  * thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
-        /* a capture of unknown mode may bar anything, so the call goes to the driver */
+        /* a capture of unknown mode may forbid anything, so the call is left to the driver */
         return true;
     if (capture->thread == bfc_thread_identity())
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -274,7 +275,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!driver->cuThreadExchangeStreamCaptureMode ||
         driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
-        /* the thread's mode is unknown, so the call goes to the driver */
+        /* the thread's mode is unknown, so the call is left to the driver */
         return BFC_CAPTURE_BARRED;
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)

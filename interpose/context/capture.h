@@ -89,9 +89,10 @@ void bfc_gate_hold(void);
  * thread must not enter a part while it waits for the gate, nor enter the gate while it is inside a
  * part. */
 struct bfc_gate_part {
-    struct pool_lock lock; /* guards all fields but `next`, and the data that the part protects */
+    /* guards all fields but `next`, and the data of calls that use this part */
+    struct pool_lock lock;
     bool shut;
-    /* Returns whether no call is inside the part. Called with the lock held. */
+    /* Returns whether no call is inside the part. The caller holds the lock. */
     bool (*is_empty)(struct bfc_gate_part *gate_part);
     struct bfc_gate_part *next;
 };

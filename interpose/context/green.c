@@ -10,8 +10,8 @@
 /* A context that was made from a green one. It is identified by its id too, because the driver may
  * use the handle again after the context's end. */
 struct green {
-    CUcontext context;     /* atomic */
-    unsigned long long id; /* atomic */
+    CUcontext context;     /* atomic; the handle */
+    unsigned long long id; /* atomic; from cuCtxGetId */
     struct green *next;
 };
 

@@ -72,10 +72,12 @@ struct bfc_driver {
 #define FIELD(name, parameters) CUresult(*name) parameters;
     BFC_USED_CALLS(FIELD)
 #undef FIELD
-    bool can_pool;        /* the driver has every call that pooling needs */
-    bool can_page;        /* the driver has every call of virtual memory management (CUDA 10.2) */
-    bool can_share_pages; /* the driver can page, and has the calls that share pages */
-    bool can_fence;       /* the driver can record and await all work of a context (CUDA 12.5) */
+    bool can_pool; /* the driver has every call that pooling needs */
+    /* the driver has the calls of virtual memory management (CUDA 10.2) that pages need */
+    bool can_page;
+    /* can_page, and the driver has the calls that share pages with other processes */
+    bool can_share_pages;
+    bool can_fence; /* the driver can record and await all work of a context (CUDA 12.5) */
 };
 
 /* bfc_driver_found: the driver's functions; NULL: not found yet. bfc_driver_find searches for the
@@ -107,8 +109,8 @@ static inline const struct bfc_driver *bfc_driver(void) {
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
-/* Declares `result`, and makes a call up to 8 times, until it succeeds: for calls whose failure
- * would leave the program or the library with something that nothing undoes later. */
+/* Declares `result`, and makes a call up to 8 times, until it succeeds. For calls whose failure
+ * would leave the program or the library in a state that no later call mends. */
 #define BFC_TRY_HARD(result, call)                                                                 \
     CUresult result = CUDA_ERROR_UNKNOWN;                                                          \
     for (int tries_ = 0; tries_ < 8 && result != CUDA_SUCCESS; tries_++)                           \

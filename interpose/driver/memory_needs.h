@@ -12,7 +12,7 @@
 #define BFC_INTERPOSE_MEMORY_NEEDS_H
 
 enum bfc_need {
-    BFC_NEED_MEMORY,  /* the call returns memory, or a reservation of memory */
+    BFC_NEED_MEMORY,  /* the call allocates memory, or reserves it */
     BFC_NEED_CONTEXT, /* the call may make a context's page tables, stacks and heaps */
     BFC_NEED_QUEUE,   /* the call may make a stream's or event's queue or semaphore */
     BFC_NEED_CODE,    /* the call, even if it is a query, may load code with its global variables */
@@ -32,7 +32,7 @@ enum bfc_need {
     BFC_NEED_NARROW,
     /* the call submits work to a stream, and memory for work was allocated with the stream */
     BFC_NEED_WORK,
-    BFC_NEED_RELEASE, /* the call frees or ends something */
+    BFC_NEED_RELEASE, /* the call frees or destroys something */
     BFC_NEED_NONE,    /* the call reads or sets something, or changes records on the host */
 };
 

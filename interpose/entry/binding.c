@@ -46,7 +46,7 @@ struct binding {
     const char *unhooked;
 };
 
-/* An object that dl_iterate_phdr has found. */
+/* An object that dl_iterate_phdr has passed to its callback. */
 struct object {
     const struct dl_phdr_info *info;
     struct link_map map; /* only l_addr and l_ld are set */
@@ -215,7 +215,8 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding *binding, bool at_start) {
     dl_iterate_phdr(lead_driver, binding);
-    if (!at_start) /* a dlopen returns only after all other threads' loads have ended */
+    /* waits for loads in other threads, since dlopen returns only after those have ended */
+    if (!at_start)
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding->failed || binding->undoes)
         dl_iterate_phdr(rebind_object, binding);

@@ -30,7 +30,7 @@ static void add_primary(const struct bfc_driver *driver, CUcontext context, CUde
     bfc_contexts_retained(device);
 }
 
-/* For a green context its device's primary context is registered, of which it is a part. */
+/* Registers the primary context of the device, of which the new green context is a part. */
 static void add_green(const struct bfc_driver *driver, CUdevice device) {
     CUcontext primary = bfc_primary_context(driver, device);
     if (primary)
@@ -102,8 +102,9 @@ static CUresult note_export_table(const CUuuid *id, CUresult result) {
     return result;
 }
 
-/* If the call takes memory for a stream, begins a submission to that stream (BFC_GATE). Otherwise
- * only keeps the job's memory from being asleep during the call, unless `place` allows that. */
+/* If `place` is a stream, counts the call as a submission to it (BFC_GATE). Otherwise only keeps
+ * the job's memory from being moved off the device during the call (BFC_SLEEP_IDLE), unless `place`
+ * allows that. */
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
     *counted = 0;
     if (place.may_sleep)
@@ -187,8 +188,9 @@ BFC_ASKED_CALLS(ASKED)
 BFC_CAPTURE_CALLS(CAPTURE)
 
 /* A hook that makes the call again while it returns out of memory and the pools can give memory
- * back at `place`; `then` is done after a success. If the job's memory could not be woken, the call
- * is not made: waking it has already tried to get memory back. */
+ * back at `place`; `then` is done after a success. If the job's memory was moved off the device
+ * (BFC_SLEEP_IDLE) and cannot be brought back, the call is not made again: the attempt to bring it
+ * back has tried the same. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \

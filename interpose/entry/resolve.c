@@ -158,7 +158,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
     return NULL;
 }
 
-/* Whether a name that begins with cu could be the driver's. */
+/* Whether a name that begins with cu may be a driver call's: those go on with a capital letter. */
 static bool is_driver_name(const char *name) {
     return name[2] >= 'A' && name[2] <= 'Z';
 }

@@ -26,7 +26,7 @@ unsigned long bfc_loads = 1;
 static struct {
     /* the value of bfc_loads when the runtime was found; 0: none is loaded, or several are */
     unsigned long found_at;
-    bool ready; /* whether calls of this runtime may be answered here */
+    bool ready; /* whether cudaMalloc and cudaFree of this runtime may be answered by the library */
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 

@@ -43,8 +43,9 @@ struct bfc_runtimes {
     /* how many objects the loader had loaded and unloaded in all before the walk */
     unsigned long long loaded, unloaded;
     struct {
-        unsigned count;                      /* how many loaded libraries have this version */
-        void *calls[BFC_RUNTIME_CALL_COUNT]; /* the functions of the first such library */
+        unsigned count; /* how many loaded runtimes have symbols of this version */
+        /* the functions of the first runtime of this version */
+        void *calls[BFC_RUNTIME_CALL_COUNT];
     } of[BFC_RUNTIME_VERSIONS];
     /* whether a library that is no runtime exports cudaMalloc, as tools that intercept the runtime
      * do */

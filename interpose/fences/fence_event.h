@@ -36,7 +36,7 @@ static inline enum liveness bfc_fence_event_liveness(const struct event *event) 
  * because a new context may have the same handle as one that has ended. */
 void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
-/* Makes an event of the context, without timing, and puts it in front of the list `made`. */
+/* Creates an event without timing in `context`, and adds it to the front of the list `made`. */
 CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext context,
                                struct event **made);
 void bfc_fence_events_free(struct event *event);

@@ -68,7 +68,7 @@ struct bfc_fences {
     bfc_fence ordered;
     struct event *store; /* unused events, besides those in the ring */
     struct ending *endings;
-    unsigned makers; /* how many threads are making events */
+    unsigned makers; /* how many threads are creating events */
     bool voids;      /* whether there has been a void fence since the ring was last empty */
 };
 
@@ -166,8 +166,8 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
     entry->events = NULL;
 }
 
-/* Removes the first or the last fence. If the fence has one event, which is live, that event stays
- * in the entry for the next fence there. */
+/* Removes the first or the last fence from the ring. If the fence has one event, which is live,
+ * that event stays in the fence's entry, for the next fence that gets this entry. */
 static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
     if (UNLIKELY(fences->mixed))
         fences->mixed -= is_mixed(fences, entry->events);

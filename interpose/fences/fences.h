@@ -41,8 +41,8 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
 bool bfc_fences_await_polls(struct bfc_fences *fences);
 
 /* Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
- * highest fence known to be complete. Without a limit, `*error` is set to the driver's error if
- * `error` is not NULL; with a limit, `*error` does not change. */
+ * highest fence known to be complete. If there is no limit and `error` is not NULL, `*error` is set
+ * to the driver's error or to CUDA_SUCCESS. */
 bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *driver,
                           bfc_fence fence, uint64_t timeout_ns, CUresult *error);
 

@@ -13,10 +13,10 @@
 #include <stddef.h>
 
 /*
- * Runs `run(argument)` in a new thread, which is detached, blocks all signals, since the program's
- * handlers must not run there, and is not joined at exit. `stack_bytes` is its stack's size; 0, or
- * a size that the C library refuses, means the default. False: the host has no memory, or allows no
- * thread. Thread-safe.
+ * Runs `run(argument)` in a new detached thread, which blocks all signals, since the program's
+ * handlers must not run in it. `stack_bytes` is the size of its stack; 0, or a size that the C
+ * library refuses, means the default. False: the host has no memory, or allows no more threads.
+ * Thread-safe.
  */
 bool bfc_thread_start(void *(*run)(void *argument), void *argument, size_t stack_bytes);
 

@@ -16,7 +16,7 @@ struct bfc_quiet {
     int cancel;
 };
 void bfc_quiet_begin(struct bfc_quiet *quiet);
-void bfc_quiet_end(const struct bfc_quiet *quiet); /* keeps errno */
+void bfc_quiet_end(const struct bfc_quiet *quiet); /* does not change errno */
 
 /* Writes to standard error, once, if descriptor 2 still is standard error and accepts the text
  * within 100 ms. */
