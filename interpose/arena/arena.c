@@ -220,7 +220,8 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
         struct bfc_arena *arena = unlink_arena(link);
         arena->next = lost;
         bfc_store_release(&lost, arena);
-        if (!arena->has_pages) /* pages outlive the context until the library gives them back */
+        /* memory that is mapped in pages outlives the context, until the library gives it back */
+        if (!arena->has_pages)
             bfc_region_remove_owner(arena);
     }
 }

@@ -79,7 +79,7 @@ struct bfc_arena {
     uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes to leave free when the pool grows (BFC_RESERVE), or 0 */
-    uint64_t pending_budget; /* BFC_PENDING_BUDGET, in bytes */
+    uint64_t pending_budget; /* most deferred bytes before a free waits (BFC_PENDING_BUDGET) */
     uint64_t bypass_above;   /* requests of more bytes go to the driver (BFC_BYPASS_ABOVE) */
     /* Requests of up to plain_most (atomic) bytes are put to the pool without further checks. It is
      * 0 after a fatal error and while there is a placer, else plain_limit (constant): 0 in mode

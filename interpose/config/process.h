@@ -83,8 +83,8 @@ const struct bfc_process *bfc_process(void);
 /* False: the C library has not set `environ` yet, so no settings can be read. */
 bool bfc_process_has_environment(void);
 
-/* Reads the settings into `options` without making the process's state. False: the settings forbid
- * pooling in this process. */
+/* Reads the settings into `options` without making the process's state. False: nothing is to be
+ * pooled in this process. */
 bool bfc_process_read_options(struct bfc_options *options);
 
 /* The process's state; NULL if it is not made yet, and in a forked child. */

@@ -85,8 +85,8 @@ typedef unsigned long long bfc_cuda_flags;
       (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
       replace_entry(name, entry, version, flags, real(name, entry, version, flags, status)))
 
-/* Calls that ask the driver about memory. Memory that is asleep (interpose/features/sleep) must be
- * back in its place for the answer. Each row: NAME, parameters, answer. */
+/* Calls that ask the driver about memory. Memory that was moved off the device (BFC_SLEEP_IDLE)
+ * must be back for the answer. Each row: NAME, parameters, answer. */
 #define BFC_ASKED_CALLS(X)                                                                         \
     X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
       bfc_address_range(driver, start, size, pointer))                                             \

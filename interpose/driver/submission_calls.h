@@ -85,11 +85,11 @@
 /*
  * Driver calls that submit nothing, but take addresses of device memory: alone, in a struct, or in
  * a graph that they make executable or put into another one. They have a hook only because memory
- * that is asleep (interpose/features/sleep) must be back in its place when the driver is given its
- * address: the driver may look at what is mapped there, to find the context of the memory, to
- * refuse what is no memory, or to keep a reference. tests/integration/lookups/stay_asleep lists the
- * calls that cannot do so, and why; the test there compares both lists with cuda.h. Each row: NAME;
- * the number of arguments; what contains the address.
+ * that was moved off the device (BFC_SLEEP_IDLE) must be back when the driver is given its address:
+ * the driver may look at what is mapped there, to find the context of the memory, to refuse what is
+ * no memory, or to keep a reference. tests/integration/lookups/stay_asleep lists the calls that
+ * cannot do so, and why; the test there compares both lists with cuda.h. Each row: NAME; the number
+ * of arguments; what contains the address.
  */
 #define BFC_AWAKE_CALLS(X)                                                                         \
     X(cuGraphAddBatchMemOpNode, 5, NODE)                                                           \

@@ -1,5 +1,6 @@
 /*
- * Fences: a free records one, and its block is not handed out before the fence is complete.
+ * Fences: a free records one, so that its block is handed out only when the fence is complete, or
+ * when later work waits for it on the device.
  *
  * A fence is a number, which rises within one arena, with one recorded event for each context whose
  * work may still use the block (cuCtxRecordEvent, CUDA 12.5). A free gets its number before the
