@@ -1,11 +1,13 @@
 /*
- * Atomic operations on plain variables, by names that say the order: relaxed, acquire, release,
- * acq_rel, seq_cst, as the C standard defines them (C11, 7.17.3). Each takes the variable's
- * address; its type is any integer, bool or pointer of at most eight bytes. The operations are the
- * compiler's own, so that a struct which other processes map needs no atomic types.
+ * Atomic operations on plain variables, with the memory order in their names: relaxed, acquire,
+ * release, acq_rel, seq_cst, as the C standard defines them (C11, 7.17.3). Each takes the
+ * variable's address; the variable is any integer, bool or pointer of at most eight bytes. They are
+ * the compiler's built-in functions, so that a struct in memory shared with other processes needs
+ * no atomic types.
  *
- * fetch_... returns the value before, ..._fetch the one after. compare_exchange returns whether
- * `*expected` was there and `desired` is now; if not, `*expected` is what was there.
+ * fetch_... returns the value before the operation, ..._fetch the value after it. compare_exchange
+ * returns true if the variable was equal to `*expected` and is `desired` now; otherwise `*expected`
+ * is set to the variable's value.
  */
 #ifndef BFC_BASE_ATOMIC_H
 #define BFC_BASE_ATOMIC_H
@@ -50,16 +52,15 @@
 #define bfc_compare_exchange_seq_cst(at, expected, desired)                                        \
     __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* Orders the atomic operations before it and after it, as a fence of C11 does. It is called a
- * barrier because in this project a fence is a number that tells when work on the device is
- * complete. */
+/* Orders the atomic operations before it and after it, as a C11 fence does. It is named barrier
+ * because in this project a fence is a number that tells when work on the device is complete. */
 #define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 
 /*
- * Adds to a 64-bit variable that only the calling thread writes, in one instruction: a signal
- * handler in the thread that adds to it too loses nothing, and other threads read one value after
- * another. On x86-64 that takes no locked instruction, and no store before it passes it.
+ * Adds to a 64-bit variable that only the calling thread writes, in one instruction: if a signal
+ * handler of that thread adds to it too, no addition is lost, and other threads never read a torn
+ * value. On x86-64 the instruction has no lock prefix, and takes effect after all earlier stores.
  */
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
 #define bfc_add_own(at, value)                                                                     \
@@ -68,7 +69,7 @@
 #define bfc_add_own(at, value) ((void)__atomic_fetch_add(at, value, __ATOMIC_RELEASE))
 #endif
 
-/* Keeps the order of the operations before and after it in the code, but not in the processor. */
+/* Keeps the compiler, but not the processor, from reordering operations across this point. */
 #define bfc_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 #endif

@@ -18,7 +18,8 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size) {
     return text;
 }
 
-/* Returns the unit's power of two; 0: the character is no unit. */
+/* Returns the exponent of the unit's power of two, such as 10 for K; 0: the character is no
+ * unit. */
 static unsigned shift_of_unit(char unit) {
     switch (unit) {
     case 'K':
@@ -38,7 +39,7 @@ static unsigned shift_of_unit(char unit) {
     }
 }
 
-/* Parses what follows a number: an optional unit, after one blank at most. False: the text is
+/* Parses the unit behind a number; there may be none, or a blank before it. False: the text is
  * anything else. */
 static bool read_unit(const char *text, unsigned *shift) {
     text += text[0] == ' ' && text[1] != '\0';
@@ -53,9 +54,9 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Returns a fraction of 1 << `shift`, rounded down. Its decimal digits lie from `first` to before
- * `end`. The loop starts with the last digit, because then rounding down at each step gives the
- * same as rounding once at the end. */
+/* Returns a decimal fraction of 1 << `shift`, rounded down. `first` and `end` enclose its digits.
+ * The loop begins with the last digit, because then rounding down at each step gives the same
+ * result as rounding once at the end. */
 static uint64_t bytes_of_fraction(const char *first, const char *end, unsigned shift) {
     uint64_t bytes = 0;
     while (end > first)

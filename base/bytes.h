@@ -1,4 +1,4 @@
-/* Numbers of bytes as people read and write them. */
+/* Numbers of bytes as text for people. */
 #ifndef BFC_BASE_BYTES_H
 #define BFC_BASE_BYTES_H
 
@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BFC_BYTES_TEXT 24u /* the bytes that the text of bfc_bytes_text needs at most */
+#define BFC_BYTES_TEXT 24u /* the size of the longest text from bfc_bytes_text, with the NUL */
 
 /* Writes a number of bytes with three significant digits and a binary unit, as "512 B", "1.50 KiB"
  * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */
 char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
-/* As bfc_bytes_text, into an array that is valid until the block around the call ends. */
+/* Like bfc_bytes_text, but the text is in an array that is valid until the enclosing block of code
+ * ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
 
 /*

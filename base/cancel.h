@@ -1,15 +1,16 @@
 /*
- * Keeps threads from being cancelled inside our calls. A cancelled thread (pthread_cancel) ends at
- * its next cancellation point. The driver's calls are no cancellation points, so our file accesses,
- * sleeps and messages must not be either: the thread would end inside a cudaMalloc, possibly while
- * it holds a lock of ours.
+ * Keeps threads from being cancelled inside the library. A thread that was cancelled
+ * (pthread_cancel) ends at its next cancellation point. The driver's calls are no cancellation
+ * points, so the library's file accesses, sleeps and messages must not be either: the thread would
+ * end inside a cudaMalloc, perhaps while it holds a lock of the library.
  */
 #ifndef BFC_BASE_CANCEL_H
 #define BFC_BASE_CANCEL_H
 
 #include <pthread.h>
 
-/* Disables cancellation, and returns the value for bfc_cancel_restore. Calls may nest. */
+/* Disables cancellation in the calling thread, and returns the former state for bfc_cancel_restore.
+ * Pairs of these calls may be nested. */
 static inline int bfc_cancel_disable(void) {
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);

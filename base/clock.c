@@ -1,4 +1,4 @@
-/* Sleeps and bounded waits. */
+/* Clocks, sleeps, and waits of limited length. */
 #include "base/clock.h"
 
 #include <errno.h>

@@ -29,7 +29,8 @@ static inline double bfc_now_seconds(void) {
     return (double)bfc_now_ns() / (double)BFC_NS_PER_SECOND;
 }
 
-/* Returns the time of day, for other processes and for people. */
+/* Returns the time of day in nanoseconds since 1970, for values that other processes or people
+ * read. */
 static inline uint64_t bfc_wall_clock_ns(void) {
     return bfc_read_clock(CLOCK_REALTIME);
 }
@@ -39,22 +40,23 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
                              .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
 }
 
-/* Sleeps for at least `ns` nanoseconds, even if a signal handler runs meanwhile or a program's
- * clock is wrong. It is no cancellation point, and keeps errno. */
+/* Sleeps for at least `ns` nanoseconds, even if a signal handler runs meanwhile or the program's
+ * clock is faked (libfaketime). It is no cancellation point, and keeps errno. */
 void bfc_nap(long ns);
 
 /*
- * To be called between two tries of something that another thread will soon make possible. Yields,
- * and after some tries sleeps, because a thread with a real-time priority never yields to one of a
- * lower priority. `*tries` is 0 at first.
+ * To be called between two attempts at something that another thread will soon make possible.
+ * Yields the processor, and after 32 calls sleeps instead, because a thread with a real-time
+ * priority never yields to one of a lower priority. The caller sets `*tries` to 0 before the first
+ * call.
  */
 void bfc_back_off(unsigned *tries);
 
 /*
  * Calls `is_over(argument)` until it returns true, at least once. False: `limit_ns` nanoseconds of
- * the kernel's clock passed first. Between two calls the thread sleeps for an eighth of the time
- * that it has waited so far, but no less than 20 and no more than 200 µs. The caller must hold no
- * lock that the awaited thread may need, and never the pool's lock.
+ * the kernel's clock have passed without that. Between two calls the thread sleeps for an eighth of
+ * the time that it has waited so far, but no less than 20 and no more than 200 µs. The caller must
+ * hold no lock that the awaited thread may need, and never the pool's lock.
  */
 bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
 
@@ -62,16 +64,16 @@ bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_n
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*
- * A bounded wait, for loops that do more than check a condition. It ends at a time, or after a
- * number of naps, because a program's clock may stand still (libfaketime). Each nap takes at least
- * `nap_ns`, so the count never ends the wait before that time.
+ * A wait of limited length, for loops that do more than check a condition. It ends at `until_ns` of
+ * the monotonic clock, or after `naps` more sleeps of `nap_ns` each, because the program's clock
+ * may stand still (libfaketime). The sleeps together take at least as long as the wait was to last.
  */
 struct bfc_bounded_wait {
     uint64_t until_ns, naps;
     long nap_ns;
 };
 struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
-/* Sleeps for one nap. False: the wait is over, and the thread has not slept. */
+/* Sleeps once, for `nap_ns`. False: the wait is over, and the thread has not slept. */
 bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait);
 
 #endif

@@ -5,25 +5,27 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Keeps the rare path of a hot function from being inlined into that function. */
+/* Keeps a rarely used function from being inlined into a hot one. */
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Argument number `text` is a printf format; its arguments begin at number `first`. */
+/* Declares that argument number `text` is a printf format, whose own arguments begin at number
+ * `first`. */
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
-/* Makes a thread-local variable reachable without a call. This works only in a library that is
- * loaded when the program starts. */
+/* Lets a thread-local variable be accessed without a function call. This works only in a library
+ * that is loaded when the program starts. */
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 /*
- * A variable of the library's own. In the declaration that other files see, this lets the compiler
- * reach the variable directly; without it each use first loads the address from the global offset
- * table.
+ * For a variable that the library does not export. In the declaration that other files see, this
+ * lets the compiler access the variable directly; without it each use first loads the address from
+ * the global offset table.
  */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Before a struct's name: threads that write what lies beside it do not slow those that read it. */
+/* Before a struct's name: puts it on cache lines of its own, so that writes to neighbouring
+ * variables do not slow its readers. */
 #define ON_LINES_OF_ITS_OWN __attribute__((aligned(64)))
 
 /* Compiles a function without the sanitizers' checks, because a sanitizer's runtime calls it before
@@ -31,7 +33,7 @@
 #define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* Compiles a function without the thread sanitizer's checks, because it reads without a lock what
- * others write under one, and its result is only a hint that is checked under the lock. */
+ * other threads write under one. Its result is only a hint, which is checked under the lock. */
 #define READS_WITHOUT_LOCK __attribute__((no_sanitize("thread")))
 
 #endif

@@ -12,7 +12,7 @@ static inline uint64_t bfc_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* Returns the least multiple of `step` that is not below `bytes`. The sum of both must not
+/* Returns the least multiple of `step` that is not below `bytes`. `bytes + step` must not
  * overflow. */
 static inline uint64_t bfc_round_up(uint64_t bytes, uint64_t step) {
     return (bytes + step - 1) / step * step;

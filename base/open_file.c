@@ -1,4 +1,4 @@
-/* Opens files at descriptors above the standard ones, and writes to them. */
+/* Opens files with descriptors above those of the standard streams, and writes to files. */
 #include "base/open_file.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 #define FIRST_OWN_DESCRIPTOR 3
 
-/* Occupies the free ones of descriptors 0 to 2 with descriptors that can be neither read nor
- * written, and opens the file above them. */
+/* Occupies those of the descriptors 0 to 2 that are free by files that can be neither read nor
+ * written, so that the file to be opened gets a higher one, and then frees them again. */
 static int open_held(int directory, const char *path, int flags, mode_t mode) {
     int held[FIRST_OWN_DESCRIPTOR], count = 0, file = -1;
     while (count < FIRST_OWN_DESCRIPTOR && (held[count] = open("/", O_PATH | O_CLOEXEC)) >= 0 &&

@@ -1,4 +1,4 @@
-/* Opens and writes files from inside a program that does not know about it. */
+/* Opens and writes files inside a program that does not know of them. */
 #ifndef BFC_BASE_OPEN_H
 #define BFC_BASE_OPEN_H
 
@@ -8,13 +8,13 @@
 
 /*
  * As openat(2) and open(2), but close-on-exec, and never with a descriptor below 3. So a program
- * that has closed a standard stream and still writes to it never writes into our file: its write
- * fails, as it does without us. Return -1 with errno set on failure.
+ * that has closed a standard stream and still writes to it never writes into the library's file:
+ * its write fails, as it does without the library. Return -1 with errno set on failure.
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);
-/* Returns `file` if it is above the standard descriptors, else a copy that is, and closes `file`.
- * Returns -1 with errno set on failure. */
+/* Returns `file` if it is above 2, the last standard descriptor; else a copy of it that is, and
+ * closes `file`. Returns -1 with errno set on failure. */
 int bfc_open_above(int file);
 
 /* Calls write(2) until all bytes are written. False: errno says why some bytes are not. */

@@ -1,4 +1,4 @@
-/* Prints shares for people. */
+/* Writes parts of a whole as percentages for people. */
 #include "base/percentage.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Tells which files in /dev/shm may be trusted. The file makes system calls by their numbers,
- * because the functions of glibc for them are symbols of their own only since glibc 2.33. */
+/* Tells which files in /dev/shm may be trusted. System calls are made by their numbers, because
+ * glibc exports fstat and fstatat as symbols only since version 2.33. */
 #include "base/shared_folder.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 uint64_t bfc_pid_namespace(void) {
-    /* the link's target is like "pid:[4026531836]" and contains the inode number */
+    /* the link's target is like "pid:[4026531836]", with the inode number in the brackets */
     char text[64] = "";
     ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
     const char *number = length > 0 ? strchr(text, '[') : NULL;

@@ -1,4 +1,4 @@
-/* Identifies the threads of a process by numbers that cost one addition each. */
+/* Numbers that identify the threads of a process, at the cost of one addition. */
 #ifndef BFC_BASE_THREAD_IDENTITY_H
 #define BFC_BASE_THREAD_IDENTITY_H
 
@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-/* the address of this variable is the thread's number */
+/* one such variable for each thread; its address is the thread's number */
 extern __thread char bfc_thread_mark INITIAL_EXEC HIDDEN;
 
 /* Returns the calling thread's number, which is never 0. A later thread may get the number of one

@@ -27,12 +27,10 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* a list with one reference to each; guarded by table_lock */
 static struct bfc_arena
-    *lost; /* arenas whose contexts no hook saw end; guarded and referenced like `living` */
-static uint64_t begun; /* how many arenas were published so far; guarded by table_lock */
+    *lost; /* arenas whose contexts no hook saw end; guarded by table_lock, with references */
+static uint64_t begun; /* how many arenas were added to the table so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
-
-/* ---- reference counts ---- */
 
 static void free_arena(struct bfc_arena *arena) {
     bfc_pool_destroy(arena->pool, false);
@@ -105,7 +103,8 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_seq_cst(&arena->placer, placer);
     bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    if (bfc_load_relaxed(&arena->fatal)) /* another thread may have set `fatal` meanwhile */
+    /* if another thread has set `fatal` meanwhile, plain_most stays 0 */
+    if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
 
@@ -116,8 +115,6 @@ void bfc_arena_let_plain(struct bfc_arena *arena) {
     if (bfc_load_seq_cst(&arena->placer) || bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
-
-/* ---- driver calls in an arena's context, and the end of the context ---- */
 
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     enum bfc_handle handle = bfc_handle_of(driver, arena->context, arena->id);
@@ -212,8 +209,6 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
     return ended;
 }
 
-/* ---- contexts that ended by calls that no hook saw ---- */
-
 /* Moves both arenas of the context, of device memory and of host memory, to the list `lost`. The
  * caller holds table_lock. */
 static void unlink_lost(CUcontext context, unsigned long long id) {
@@ -225,7 +220,8 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
         struct bfc_arena *arena = unlink_arena(link);
         arena->next = lost;
         bfc_store_release(&lost, arena);
-        if (!arena->has_pages) /* pages outlive the context until the library gives them back */
+        /* memory that is mapped in pages outlives the context, until the library gives it back */
+        if (!arena->has_pages)
             bfc_region_remove_owner(arena);
     }
 }
@@ -266,8 +262,8 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     return arena;
 }
 
-/* Removes the arena as lost if its context has ended. Where contexts have no ids, the context must
- * have ended, since the driver has allocated the arena's addresses anew. */
+/* Moves the arena to the list of lost ones if its context has ended. Where contexts have no ids,
+ * the context must have ended, since the driver has allocated the arena's addresses anew. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -290,7 +286,6 @@ static void log_begin_of_host(const struct bfc_arena *arena) {
             (int)arena->device, arena->id, BFC_BYTES(arena->limit));
 }
 
-/* Logs the settings that the new arena's pool works with. */
 static void log_begin(const struct bfc_arena *arena) {
     char growth[16], policy[16], mode[16], limit[BFC_BYTES_TEXT] = "none";
     const struct bfc_process *process = bfc_process_if_made();

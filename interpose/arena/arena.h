@@ -87,8 +87,8 @@ static inline struct bfc_arena *bfc_arena_if_last(CUdeviceptr address) {
     return LIKELY(owner == bfc_thread_arena.arena) ? owner : NULL;
 }
 
-/* The living arena of the context with this id (0: any id), of device memory or of host memory,
- * with a reference that the caller drops; NULL: there is none. */
+/* The arena of device memory, or of host memory, of the context, which has not ended; `id` is the
+ * context's id; 0: the id is not compared. The caller drops the reference. NULL: there is none. */
 struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id);
 struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id);
 void bfc_arena_drop(struct bfc_arena *arena);
@@ -145,7 +145,6 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address);
 CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 bool *pushed);
 
-/* Takes one more reference to the arena. */
 void bfc_arena_keep(struct bfc_arena *arena);
 
 /* Puts a new arena, to which only the caller has a reference, into the table. If another thread has

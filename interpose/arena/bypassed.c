@@ -18,7 +18,7 @@ struct record {
     struct record *next;
     CUdeviceptr pointer;
     uint64_t bytes;
-    struct bfc_arena *arena; /* with a reference */
+    struct bfc_arena *arena; /* the record holds a reference to it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,7 +79,7 @@ static void forget_ended(void) {
 
 static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
     struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
-    if (!record) /* a block without a record counts until its context ends */
+    if (!record) /* a block without a record counts against the limit until its context ends */
         return;
     bfc_arena_keep(arena);
     pthread_mutex_lock(&lock);

@@ -1,11 +1,11 @@
-/* Devices: how many bytes all pools of the process have reserved on each, and BFC_LIMIT.
- * Thread-safe. */
+/* Devices: how many bytes all pools of the process have reserved on each, and whether that stays
+ * within BFC_LIMIT. Thread-safe. */
 #ifndef BFC_INTERPOSE_DEVICE_H
 #define BFC_INTERPOSE_DEVICE_H
 
 #include "interpose/arena/state.h"
 
-/* Host memory is counted as the memory of a device with this ordinal. */
+/* A device number under which host memory is counted, as if it were a device's memory. */
 #define BFC_DEVICE_HOST CU_DEVICE_CPU
 
 /* Returns the process's record of a device, which is made if there is none; NULL: the host has no

@@ -212,8 +212,6 @@ void bfc_region_remove_owner(const void *owner) {
     end_write();
 }
 
-/* ---- regions that the driver is freeing ---- */
-
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
 /* a list; changed under leaving_lock, read atomically */
 static struct bfc_leaving *leaving;

@@ -54,7 +54,6 @@ void bfc_region_remove(uint64_t start, const void *owner);
  * that writers take for as long as the search takes. */
 bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes);
 
-/* Removes all regions of an owner. */
 void bfc_region_remove_owner(const void *owner);
 
 /* A region that the driver is freeing. It has left the region map before the driver's call, since

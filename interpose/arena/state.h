@@ -14,8 +14,7 @@ struct bfc_memory_source {
     bool is_host; /* whether the regions are host memory that the device can access */
     /* whether `give` may wait long, so that only threads of the library may call it */
     bool gives_in_background;
-    /* the reason that is logged when an allocation would exceed the limit */
-    const char *over_limit;
+    const char *over_limit; /* the reason to log if the limit would be exceeded */
     /* Allocates a region; `is_first` means what it means in struct bfc_ask. Returns CUDA_SUCCESS,
      * CUDA_ERROR_OUT_OF_MEMORY or another error of the driver's. On an error `why` is set to the
      * reason, for the log. */
@@ -44,13 +43,10 @@ struct bfc_device {
 struct bfc_arena {
     struct bfc_pool *pool;
     struct bfc_fences *fences; /* NULL: the driver cannot record fences, so frees wait */
-    /* frees by cuMemFreeAsync, each of which waits for one stream */
-    struct bfc_stream_frees *stream_frees;
-    /* what frees do, an enum bfc_free_mode (BFC_FREE); `sync` where the driver allows no other
-     * mode */
+    struct bfc_stream_frees *stream_frees; /* frees by cuMemFreeAsync */
+    /* enum bfc_free_mode (BFC_FREE); `sync` where the driver allows no other mode */
     int free_mode;
-    /* atomic: the error (CUresult) after which all driver calls in the context fail, or 0 */
-    int fatal;
+    int fatal; /* atomic: the CUresult after which all driver calls in the context fail, or 0 */
     bool has_deferred; /* atomic: whether blocks may be deferred (free, without a fence) */
     unsigned fencers;  /* atomic: number of threads that are giving deferred blocks a fence */
     /* atomic: an allocation that was made because freeing it waits for the context's work, but that
@@ -68,33 +64,29 @@ struct bfc_arena {
     unsigned long long
         id; /* from cuCtxGetId; where the driver lacks that call, a number that the library chose */
     CUdevice device;
-    /* the record of the device; for an arena of host memory: that of BFC_DEVICE_HOST */
+    /* the record of the device; an arena of host memory has that of BFC_DEVICE_HOST */
     struct bfc_device *on;
-    /* whether the pool takes address ranges and memory from the driver separately (pool/pages.h);
-     * constant */
-    bool has_pages;
+    bool has_pages;    /* whether the memory is mapped in pages (pool/pages.h); constant */
     uint64_t reserved; /* atomic: how many of the bytes in on->reserved are this arena's */
     bool shown; /* atomic: whether memory of its pool was made accessible to others (sharing.h) */
     /* atomic: whether others, such as a network card, may use its memory by an address that the
      * library cannot change: it was exported as a range, or registered */
     bool registered;
-    bool ended;            /* atomic: whether its context has ended */
-    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
-    unsigned closers;      /* atomic: threads that are about to end its context */
-    unsigned references;   /* atomic: number of references to the arena */
+    bool ended;          /* atomic: whether its context has ended */
+    unsigned visitors;   /* atomic: number of threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;    /* atomic: number of threads that are about to end the arena's context */
+    unsigned references; /* atomic: number of references to the arena */
     uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
-    /* bytes that must stay free on the device when the pool grows (BFC_RESERVE); 0: none need */
-    uint64_t left_to_others;
-    uint64_t pending_budget; /* BFC_PENDING_BUDGET, in bytes */
+    uint64_t left_to_others; /* bytes to leave free when the pool grows (BFC_RESERVE), or 0 */
+    uint64_t pending_budget; /* most deferred bytes before a free waits (BFC_PENDING_BUDGET) */
     uint64_t bypass_above;   /* requests of more bytes go to the driver (BFC_BYPASS_ABOVE) */
     /* Requests of up to plain_most (atomic) bytes are put to the pool without further checks. It is
      * 0 after a fatal error and while there is a placer, else plain_limit (constant): 0 in mode
      * ordered, where bfc_arena_let_plain raises plain_most while no block is pending; in other
      * modes the largest request that the device and bypass_above allow. */
     uint64_t plain_most, plain_limit;
-    /* atomic; gives blocks their planned addresses; NULL: no plan is followed */
-    const struct bfc_placer *placer;
+    const struct bfc_placer *placer; /* atomic; gives blocks planned addresses; NULL: no plan */
     /* data of optional features for this arena; each struct bfc_feature has an index here */
     void *features[BFC_FEATURE_SLOTS];
     struct bfc_stats_sink stats;

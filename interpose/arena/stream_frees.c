@@ -6,8 +6,8 @@
  * is complete too, in whatever order two threads record their events.
  *
  * Any number of threads may query events at once. Each copies what it asks the driver about, so
- * that the threads do not depend on each other. One lock guards both steps by which a free leaves
- * its queue and its block becomes ready: a block whose free is in no queue is not awaited.
+ * that the threads do not depend on each other. A free leaves its queue and its block becomes ready
+ * in the pool under one lock, so that no thread finds a block that is in neither state.
  */
 #include "interpose/arena/stream_frees.h"
 

@@ -20,7 +20,7 @@ struct bfc_stream_frees;
  * cuMemFreeAsync_ptsz, else the usual ones. */
 struct bfc_stream_calls {
     CUresult (*get_context)(CUstream, CUcontext *);
-    CUresult (*get_id)(CUstream, unsigned long long *); /* may be NULL */
+    CUresult (*get_id)(CUstream, unsigned long long *); /* NULL: the driver lacks the call */
     CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
     CUresult (*record)(CUevent, CUstream);
     CUresult (*synchronize)(CUstream);
@@ -45,9 +45,9 @@ void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
  * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Does what bfc_stream_frees_settle does. If no block became ready, waits until one does, until no
- * block waits for an event any more, or until the time has passed. True: blocks have become ready
- * since the call began. */
+/* Makes blocks ready as bfc_stream_frees_settle does. If there was none, waits until one becomes
+ * ready, until no block waits for an event any more, or until `timeout_ns` have passed. True:
+ * blocks have become ready since the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 

@@ -1,9 +1,8 @@
 /*
- * The upstream of the pools: takes regions of device memory or host memory (spill.h) from the
- * driver.
+ * Takes regions of device memory or host memory (spill.h) from the driver, and gives them back.
  *
- * A pool calls it without holding its lock. A region enters the region map before the pool hands
- * out blocks of it, and leaves the map before the driver gets the region back.
+ * A pool calls the functions here without holding its lock. A region enters the region map before
+ * the pool hands out blocks of it, and leaves the map before the driver gets the region back.
  */
 #include "interpose/arena/upstream.h"
 
@@ -57,7 +56,8 @@ static bool may_take(const struct bfc_driver *driver, const struct bfc_arena *ar
     return is_first || !is_due_to_others(driver, arena, bytes);
 }
 
-/* Publishes in the segment how much memory the device has left; the arena's context is current. */
+/* Publishes in the shared-memory segment how much memory the device has left. The arena's context
+ * must be current. */
 void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     size_t free_bytes, total_bytes;
     if (bfc_arena_is_host(arena) || !driver->cuMemGetInfo_v2 ||
@@ -308,7 +308,7 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
-    /* where the device is full, one of the pool's own regions is freed instead */
+    /* if the device is full, one of the pool's own regions is freed for the wait */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 

@@ -1,4 +1,4 @@
-/* Makes a pool's configuration from the options. */
+/* Copies the options that concern a pool into the pool's configuration. */
 #include "base/numbers.h"
 #include "interpose/config/options.h"
 #include "layout/segment.h"
@@ -8,7 +8,7 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
     return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
 }
 
-/* A page can only move as a whole, so it is at most this part of a device. */
+/* Pages are mapped and moved as a whole, so each is at most 1/512 of the device's memory. */
 enum { PAGES_OF_DEVICE = 512 };
 
 static void configure_pages(const struct bfc_options *options, uint64_t total,

@@ -1,4 +1,4 @@
-/* Ranks: one table of launchers and their variables. */
+/* Ranks: a table of launchers and the environment variables that each of them sets. */
 #include "interpose/config/launcher_ranks.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 struct launcher {
     const char *rank, *local_rank, *ranks;
-    /* another variable that must be set too, because RANK alone may have another origin */
+    /* a variable that must be set too, since `rank` alone may come from elsewhere; NULL: none */
     const char *needs;
 };
 
@@ -19,14 +19,14 @@ static const struct launcher launchers[] = {
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", NULL},
 };
 
-/* Variables with the job's name. The first one that is set counts: the innermost launcher's, then
- * the batch system's. */
+/* Variables that hold the job's name. The first one that is set counts: those of launchers come
+ * before those of batch systems. */
 static const char *const job_names[] = {
     "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",   "PBS_JOBID", "LSB_JOBID",
     "FLUX_JOB_ID",         "PMIX_NAMESPACE", "PALS_APID", "PMI_ID",
 };
 
-/* Reads a decimal number from 0 to 2^31 - 1; returns -1 if the text is none. */
+/* Reads a decimal number from 0 to 2^31 - 1; returns -1 if the text is not such a number. */
 static int32_t read_number(const char *text) {
     if (!text || text[0] < '0' || text[0] > '9')
         return -1;
@@ -35,7 +35,7 @@ static int32_t read_number(const char *text) {
     return *end == '\0' && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
-/* torchrun calls a job without a name "none". */
+/* torchrun sets the name "none" for a job that was given no name, so that word is ignored. */
 static const char *find_job(char *(*get)(const char *name)) {
     for (size_t i = 0; i < sizeof job_names / sizeof job_names[0]; i++) {
         const char *value = get(job_names[i]);

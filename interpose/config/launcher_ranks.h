@@ -1,8 +1,8 @@
 /*
- * Which rank of which job this process is, as its launcher says in the environment.
+ * Which rank of which job this process is, according to the environment variables of its launcher.
  *
- * Known are torchrun, Open MPI, MPICH and Intel MPI (PMI), PMIx and Slurm, asked in this order: the
- * innermost launcher is the one that numbers the processes. Pure; thread-safe.
+ * Known are torchrun, Open MPI, MPICH and Intel MPI (PMI), PMIx and Slurm. They are asked in this
+ * order, since the innermost of nested launchers numbers the processes. Pure; thread-safe.
  */
 #ifndef BFC_INTERPOSE_RANKS_H
 #define BFC_INTERPOSE_RANKS_H
@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct bfc_ranks {
-    char job[64];       /* the name that the launcher has for the job, or empty */
-    int32_t rank;       /* rank of this process; -1: it is not one of several, as far as is known */
+    char job[64]; /* the name that the launcher has for the job, or empty */
+    /* rank of this process in the job; -1: unknown, or not one of several processes */
+    int32_t rank;
     int32_t local_rank; /* rank among the processes on this machine; -1: unknown */
     int32_t ranks;      /* number of ranks in the job; -1: unknown */
 };

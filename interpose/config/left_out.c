@@ -1,4 +1,4 @@
-/* Variables of features that were left out. */
+/* Variables that need an optional feature which this build lacks. */
 #include "interpose/config/options.h"
 
 #include <stdio.h>
@@ -6,10 +6,10 @@
 
 #include "interpose/table/feature.h"
 
-/* A variable whose value may need a feature, and the value that holds without that feature. */
+/* A variable that may need a feature, and the value that does not need it. */
 struct need {
     const char *variable, *feature, *without;
-    /* the only value that needs the feature; NULL: all values but `without` do */
+    /* the one value that needs the feature; NULL: all values but `without` need it */
     const char *asking;
 };
 
@@ -33,8 +33,8 @@ static bool has_feature(const char *name) {
     return false;
 }
 
-/* Replaces a value that needs the feature; a default without a complaint. Returns whether there was
- * a complaint. */
+/* If the variable's value needs the feature, replaces it by `without`. Complains, and returns true,
+ * only if the user had set it, that is if it was not the default. */
 static bool settle_need(struct bfc_options *options, const struct need *need,
                         void (*complain)(void *context, const char *line), void *context) {
     const struct bfc_option *option = bfc_option_find(need->variable);
@@ -60,7 +60,8 @@ unsigned bfc_left_out_settle(struct bfc_options *options,
     unsigned told = 0;
     for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
         const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
-        /* before the second round, since what is chosen for sleep may be left out as well */
+        /* the second round also resets what bfc_options_choose_for_sleep sets, as features for that
+         * may be missing too */
         if (i == sizeof needs / sizeof needs[0])
             bfc_options_choose_for_sleep(options);
         if (!has_feature(need->feature))

@@ -1,7 +1,4 @@
-/*
- * Formats and filters messages for standard error. A message that a loop repeats is written ever
- * more rarely.
- */
+/* Formats and filters messages for standard error. */
 #include "interpose/config/log.h"
 
 #include <stdarg.h>
@@ -13,7 +10,7 @@
 
 enum { LINE = 512, ALL_UP_TO = 8 };
 
-/* atomic: the level up to which messages are written; NULL: the options are not read yet */
+/* atomic: points to the most detailed level that is written; NULL: the options are not read yet */
 static const int *in_force;
 
 void bfc_log_begin(const int *level) {
@@ -25,8 +22,8 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-/* Writes a message. If `number` is not 0, it follows the message, and says how often the message
- * has occurred. */
+/* Writes a message. `number` is how often the message has occurred, which is written at its end; 0:
+ * it is not written. */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
     size_t used = strlen(line);

@@ -1,8 +1,9 @@
 /*
- * Messages: one line each on standard error, as BFC_LOG chooses (docs/internals/log.md lists them).
+ * Messages of the library: one line each on standard error, as BFC_LOG chooses
+ * (docs/internals/log.md lists them).
  *
- * Nothing is written before the process's state is made, in a forked child, or where descriptor 2
- * is no longer standard error (interpose/host/quiet.h). Thread-safe; not for hot paths.
+ * Nothing is written before bfc_log_begin, in a forked child, or once the program has opened
+ * another file as descriptor 2 (interpose/host/quiet.h). Thread-safe; not for hot paths.
  */
 #ifndef BFC_INTERPOSE_LOG_H
 #define BFC_INTERPOSE_LOG_H
@@ -14,8 +15,8 @@
 #include "interpose/config/options.h"
 
 /*
- * From now on, messages up to `*level` are written. `level` lies in memory that is wiped in a
- * forked child, so that the child writes none.
+ * From now on, messages of levels up to `*level` are written. `level` lies in memory that the
+ * kernel sets to zero in a forked child, so that the child writes none.
  */
 void bfc_log_begin(const int *level);
 
@@ -29,8 +30,8 @@ bool bfc_log_shows(enum bfc_log_level level);
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*
- * Writes a message that a loop may repeat, but not each time. `*seen` counts the times: the first 8
- * are written, then the 16th, 32nd, 64th and so on, each with its number.
+ * Writes a message that may come often. `*seen` counts the calls: the messages of the first 8 are
+ * written, then those of the 16th, 32nd, 64th and so on, each with its number.
  */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -1,4 +1,4 @@
-/* The table of the BFC_ variables. */
+/* The table of the environment variables BFC_...: their names, kinds, defaults and meanings. */
 #include "interpose/config/option_table.h"
 
 #include "base/sizes.h"
@@ -6,7 +6,8 @@
 #define AT(field) offsetof(struct bfc_options, field)
 enum { EXPERT = BFC_OPTION_EXPERT, BINDING = BFC_OPTION_BINDING };
 
-/* The everyday rows come first, then those for experts; both parts have the order of the manual. */
+/* First come the variables for everyday use, then those for experts, each part in the order of the
+ * manual page. */
 const struct bfc_option bfc_option_table[] = {
     {"BFC_MODE", NULL, BFC_OPTION_CHOICE, BINDING, "exact", "exact, fast, compact", 0, 0, AT(mode),
      "Chooses settings that belong together; one that is set by itself counts over the mode's. "

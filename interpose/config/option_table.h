@@ -1,5 +1,6 @@
 /*
- * The table of the BFC_ variables, and the struct that their values go into (options.h reads them).
+ * The table of the environment variables BFC_..., and the struct that holds their values. options.h
+ * declares the functions that read them.
  */
 #ifndef BFC_INTERPOSE_OPTION_TABLE_H
 #define BFC_INTERPOSE_OPTION_TABLE_H
@@ -26,8 +27,8 @@ struct bfc_amount {
 };
 
 struct bfc_options {
-    uint64_t given;  /* bit i: row i of the table was set explicitly, and not by BFC_MODE */
-    uint64_t unread; /* bit i: the last value of row i was malformed */
+    uint64_t given;  /* bit i: row i of bfc_option_table was set by itself, not by BFC_MODE */
+    uint64_t unread; /* bit i: row i's variable was set to something that is not accepted */
     bool disable;
     int mode;      /* enum bfc_mode */
     int policy;    /* enum bfc_policy */
@@ -39,31 +40,33 @@ struct bfc_options {
     uint64_t growth_max;
     struct bfc_amount preallocate;
     int backing;       /* enum bfc_backing */
-    double page_slack; /* a fraction of the most bytes that were ever requested */
-    int page;          /* enum bfc_page_rule (pool/pool.h) */
+    double page_slack; /* a part of the most bytes that were ever requested */
+    int page;          /* enum bfc_page_rule (pool/pool.h): how large new pages are */
     struct bfc_amount limit;
     struct bfc_amount reserve;
     uint64_t spill;
-    double split_ratio; /* a block of at least this many times the request is split; below 0: the
-                           pool's policy decides */
+    /* a free block of at least this many times the request is split; below 0: the pool's policy
+     * decides */
+    double split_ratio;
     struct bfc_amount split_slack;
-    uint64_t max_split; /* bytes; UINT64_MAX: no limit */
+    uint64_t max_split; /* free blocks from this size on are not split; UINT64_MAX: all are */
     int roundup; /* 0: sizes are not rounded; else each power of two has 1 << (roundup - 1) sizes */
     uint64_t bypass_above;
-    /* if a fraction: of the limit, or of the device's memory if that is less */
+    /* a number of bytes, or a fraction of the limit or of the device's memory, whichever is less */
     struct bfc_amount gc_threshold;
     bool yield;
-    unsigned last_resort; /* bit r is set if the last resort r (enum bfc_rung) may be tried */
-    double wait;          /* seconds */
-    double sleep_idle, sleep_quantum; /* seconds; below 0: none */
-    char sleep_to[256];               /* a folder, or memory */
-    double trim_idle;                 /* seconds; below 0: idle regions are kept */
-    /* whether RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable itself */
+    unsigned last_resort; /* bit r is set if bfc_rung r may be tried before an allocation fails */
+    double wait;          /* seconds for which an allocation waits for other jobs */
+    double sleep_idle, sleep_quantum; /* seconds; below 0: not used */
+    char sleep_to[256];               /* a folder's path, or the word memory */
+    double trim_idle; /* seconds after which idle regions are given back; below 0: they are kept */
+    /* whether dlopen's flag RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable
+     * before the options are read */
     int deepbind;
     int runtime;      /* enum bfc_runtime_mode */
     int gate;         /* enum bfc_gate */
-    char record[256]; /* the trace's file, or empty */
-    char plan[256];   /* the plan's file, or auto, or empty */
+    char record[256]; /* the path of the trace to write, or empty */
+    char plan[256];   /* the path of the plan to follow, or the word auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */
@@ -76,34 +79,35 @@ struct bfc_options {
 };
 
 enum bfc_option_kind {
-    BFC_OPTION_FLAG,   /* the value is 0 or 1 */
+    BFC_OPTION_FLAG,   /* 0 or 1, stored as a bool */
     BFC_OPTION_CHOICE, /* one of the words in `choices`, stored as its index */
-    BFC_OPTION_SIZE,   /* a number of bytes, with a binary suffix K, M, G or T; or the word none,
-                          where that is the default */
-    BFC_OPTION_NUMBER, /* a decimal number; or the word none, where that is the default */
-    BFC_OPTION_WHOLE,  /* a whole number, which is stored as BFC_OPTION_NUMBER is */
+    /* a number of bytes, with a binary suffix K, M, G or T; the word none is accepted if it is the
+     * default */
+    BFC_OPTION_SIZE,
+    BFC_OPTION_NUMBER, /* a decimal number; the word none is accepted if it is the default */
+    BFC_OPTION_WHOLE,  /* a whole number, stored like BFC_OPTION_NUMBER */
     BFC_OPTION_AMOUNT, /* a size, or a fraction between 0 and 1 of the device's total; or none */
-    BFC_OPTION_SHARE, /* the same as BFC_OPTION_AMOUNT, except that 0 is accepted and none is not */
-    BFC_OPTION_FILE,  /* a path, or none, or the word in `choices` */
-    BFC_OPTION_WORDS, /* some of `choices`, all or none; stored as a bit each */
-    BFC_OPTION_PATTERNS, /* names of executables, joined by colons; they may contain the wildcards *
-                            and ? */
+    BFC_OPTION_SHARE,  /* like BFC_OPTION_AMOUNT, except that 0 is accepted and none is not */
+    BFC_OPTION_FILE,   /* a path, or none, or the word in `choices` */
+    BFC_OPTION_WORDS, /* some of the words in `choices`, or all, or none; bit i is set for word i */
+    BFC_OPTION_PATTERNS, /* patterns (* and ?) for names of executables, joined by colons */
 };
 
 enum bfc_option_mark {
-    BFC_OPTION_EXPERT = 1,  /* the variable is for experts, and not for everyday use */
-    BFC_OPTION_BINDING = 2, /* nothing is pooled if the option's value cannot be read */
+    BFC_OPTION_EXPERT = 1,  /* documented for experts, not for everyday use */
+    BFC_OPTION_BINDING = 2, /* if the variable's value cannot be read, nothing is pooled */
 };
 
 struct bfc_option {
     const char *name;
     const char *former; /* the variable's former name, which is still accepted; or NULL */
     enum bfc_option_kind kind;
-    unsigned marks;       /* enum bfc_option_mark */
+    unsigned marks;       /* flags of enum bfc_option_mark */
     const char *standard; /* the default, as a user would write it */
-    const char *choices; /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", "; for FILE:
-                            a word that is no path, or NULL */
-    uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
+    /* BFC_OPTION_CHOICE, WORDS: the words, separated by ", "; FILE: a word that is accepted in
+     * place of a path, or NULL */
+    const char *choices;
+    uint64_t least, most; /* for SIZE in bytes; also for NUMBER and WHOLE */
     size_t offset;        /* offset of the value in struct bfc_options */
     const char *meaning;
 };

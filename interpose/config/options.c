@@ -1,4 +1,4 @@
-/* The BFC_ variables: parser, printer. */
+/* The environment variables BFC_...: parsing and printing their values. */
 #include "interpose/config/options.h"
 
 #include <fnmatch.h>
@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "base/sizes.h"
 
-/* The settings that each BFC_MODE chooses in place of a default. */
+/* Values that BFC_MODE chooses in place of the defaults of other variables. */
 static const struct choice {
     enum bfc_mode mode;
     const char *name, *value;
@@ -35,7 +35,8 @@ const struct bfc_option *bfc_option_find(const char *name) {
     return NULL;
 }
 
-/* Prints a size as a user writes it, in the largest unit that divides it. */
+/* Writes a size as a user would: as a whole number of the largest unit (K, M, G, T) that divides
+ * it. */
 static void print_size(uint64_t bytes, char *text, size_t size) {
     static const char units[] = "KMGT";
     int unit = -1;
@@ -152,7 +153,7 @@ static bool parse_fraction(const char *value, double *fraction) {
     return true;
 }
 
-/* BFC_OPTION_AMOUNT accepts none and refuses 0; BFC_OPTION_SHARE does the reverse. */
+/* An amount may be none but not 0; a share (`is_share`) may be 0 but not none. */
 static bool parse_amount(const char *value, bool is_share, struct bfc_amount *amount) {
     struct bfc_amount parsed = {.bytes = UINT64_MAX};
     bool is_none = !is_share && strcmp(value, "none") == 0;
@@ -163,7 +164,8 @@ static bool parse_amount(const char *value, bool is_share, struct bfc_amount *am
     return true;
 }
 
-/* Reads a decimal number of at most nine digits before the point, whatever the program's locale. */
+/* Reads a decimal number with at most nine digits before the point, whatever the program's locale.
+ * False: it is malformed or outside the option's range. */
 static bool parse_number(const char *value, const struct bfc_option *option, double *number) {
     double result = 0, place = 1;
     const char *digit = value;
@@ -245,9 +247,9 @@ void bfc_options_choose_for_sleep(struct bfc_options *options) {
         choose_unless_given(options, "BFC_WAIT", "86400");
 }
 
-/* Sets the options that modes choose and that were not set explicitly: first to their defaults,
- * since an earlier BFC_MODE may have chosen other values, then to the choices of the mode in force.
- */
+/* Sets the options that BFC_MODE can choose, except those with a value of their own: first to their
+ * defaults, since an earlier BFC_MODE may have chosen other values, then to the values of the
+ * present mode. */
 static void apply_mode(struct bfc_options *options) {
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < CHOICES; i++) {
@@ -295,7 +297,7 @@ const char *bfc_options_unread(const struct bfc_options *options) {
 }
 
 struct complaint {
-    void (*complain)(void *context, const char *line); /* NULL: nobody listens */
+    void (*complain)(void *context, const char *line); /* may be NULL */
     void *context;
 };
 
@@ -313,7 +315,8 @@ static void write_complaint(const struct complaint *complaint, const char *forma
         complaint->complain(complaint->context, line);
 }
 
-/* The environment is read after all settings files, so the complaint can say which value holds. */
+/* Complains about a value that is not accepted, and says which value is used instead. That is
+ * known, since all settings files are read before the environment. */
 static void complain_malformed(const struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];
@@ -327,8 +330,9 @@ static void complain_malformed(const struct complaint *complaint, const struct b
                     binding ? "" : held, binding ? "" : " holds");
 }
 
-/* Counts the letters to insert, leave out or change to make one name the other, by dynamic
- * programming with one row (V. Levenshtein, 1966). UINT64_MAX: a name is longer than 63 bytes. */
+/* Returns how many letters have to be inserted, left out or changed to turn `a` into `b`, by
+ * dynamic programming with one row (V. Levenshtein, 1966); UINT64_MAX: a name is longer than 63
+ * bytes. */
 static uint64_t name_distance(const char *a, const char *b) {
     enum { LONGEST = 63 };
     uint64_t row[LONGEST + 1], length = strnlen(b, LONGEST + 1);
@@ -347,8 +351,8 @@ static uint64_t name_distance(const char *a, const char *b) {
     return row[length];
 }
 
-/* Whether a name is near enough to be suggested: it differs in at most three letters, and in at
- * most a third of its length. */
+/* A name is suggested if it differs from `name` in at most three letters, and in at most a third of
+ * its length. */
 const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
     uint64_t least = 4;
@@ -370,14 +374,15 @@ static void complain_unknown(const struct complaint *complaint, const char *name
                     nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* Whether only this project's scripts and tests read a variable, and not the library. */
+/* Whether a variable is one that only this project's scripts and tests read, so that the library
+ * ignores it. */
 static bool is_of_our_builds(const char *name) {
     return strcmp(name, "BFC_BUILD") == 0 || strcmp(name, "BFC_REFUSALS") == 0 ||
            strncmp(name, "BFC_TEST_", 9) == 0 || strncmp(name, "BFC_STRESS_", 11) == 0;
 }
 
-/* Reads one NAME=value that begins with BFC_. With `former`, reads it only if NAME is an option's
- * former name, otherwise only if NAME is not. False: the variable is unknown or malformed. */
+/* Reads one NAME=value of the environment. With `former`, reads it only if NAME is an option's
+ * former name, otherwise only if NAME is not one. False: the variable is unknown or malformed. */
 static bool read_variable(struct bfc_options *options, const char *variable, bool former,
                           const struct complaint *complaint) {
     const char *equals = strchr(variable, '=');
@@ -407,9 +412,7 @@ static unsigned read_variables(struct bfc_options *options, char *const *environ
     return errors;
 }
 
-/* ---- settings that contradict each other ---- */
-
-/* Whether an amount is above a limit, as far as that can be told without the device's size. */
+/* Whether `amount` is above `limit` on every device; false if that depends on the device's size. */
 static bool is_above(const struct bfc_amount *amount, const struct bfc_amount *limit) {
     if (amount->fraction > 0)
         return limit->fraction > 0 && amount->fraction > limit->fraction;
@@ -475,7 +478,7 @@ static void print_size_or_none(uint64_t bytes, char *text, size_t size) {
         print_size(bytes, text, size);
 }
 
-/* Rounds to a millionth. The decimal point is a point, whatever the program's locale. */
+/* Writes a number rounded to a millionth, with a decimal point whatever the program's locale. */
 static void print_number(double number, char *text, size_t size) {
     if (number < 0) {
         snprintf(text, size, "none");

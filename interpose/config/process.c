@@ -21,8 +21,9 @@
 #include "interpose/host/scratch.h"
 #include "interpose/table/feature.h"
 
-/* Returns a variable of the C library. It is looked up when it is first needed, because a reference
- * would cost every process a look-up at its start. */
+/* Returns the address of a variable of the C library, or of a NULL pointer if it has none. The
+ * variable is looked up at run time, because a linked reference would have to be resolved at the
+ * start of every process. */
 static void *libc_variable(const char *name) {
     static void *nothing;
     void *variable = bfc_bound_function(name);
@@ -46,7 +47,8 @@ static void print_complaints(const struct bfc_process *process) {
         bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the settings are mended");
 }
 
-/* Whether the pattern matches the executable's file name or the name that it was called by. */
+/* Whether one of the patterns matches the executable's file name or the name that it was called
+ * by. */
 static bool executable_matches(const char *patterns) {
     char *path = bfc_scratch_begin(PATH_MAX);
     bool matches = false;
@@ -59,9 +61,9 @@ static bool executable_matches(const char *patterns) {
     return called && bfc_patterns_match(patterns, called);
 }
 
-/* compute-sanitizer checks accesses against whole allocations; with a pool it would see regions
- * instead. It sets both of these variables for the program that it starts (observed with version
- * 12.9). */
+/* Whether compute-sanitizer runs this program. It checks accesses against whole allocations, so
+ * with a pool it would check against regions. It sets these variables for the program that it
+ * starts (observed with version 12.9). */
 static bool is_watched(void) {
     const char *injected = getenv("NVTX_INJECTION64_PATH");
     return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
@@ -82,8 +84,8 @@ static const char *find_objection(const struct bfc_options *options) {
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
 }
 
-/* Drivers before CUDA 12.5 cannot record fences, so every free must wait. Returns whether another
- * mode of free was asked for. */
+/* Drivers before CUDA 12.5 cannot record the events that fences need, so every free must wait.
+ * Returns true if BFC_FREE asked for something else. */
 static bool fall_back_to_sync(struct bfc_options *options) {
     const struct bfc_driver *driver = bfc_driver();
     if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_fence)
@@ -104,17 +106,18 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
                                "every call goes to the driver");
 }
 
-/* Whether the process has more rights than its user gave it (setuid, with /etc/ld.so.preload): that
- * user's files and variables must not steer it, nor have it write files. A reference to getauxval
- * would cost every process the check of one version more. */
+/* Whether the process has more rights than the user who started it (setuid, with
+ * /etc/ld.so.preload): then that user's files and variables must not steer it, nor make it write
+ * files. getauxval is looked up at run time, because a linked reference to it would add a symbol
+ * version to check at the start of every process. */
 static bool has_more_rights(void) {
     unsigned long (*get)(unsigned long);
     *(void **)&get = bfc_bound_function("getauxval");
     return !get || get(AT_SECURE);
 }
 
-/* Reads files and variables, unless the user must not steer the process. Returns the number of
- * complaints. */
+/* Reads the settings files and the environment, unless the process has more rights than its user.
+ * Returns the number of complaints. */
 static unsigned read_settings(struct bfc_process *process) {
     char *const *environment = *(char ***)libc_variable("environ");
     struct bfc_settings_listener listener = {.complain = keep_complaint, .context = process};
@@ -127,9 +130,9 @@ static unsigned read_settings(struct bfc_process *process) {
     return errors + bfc_left_out_settle(options, keep_complaint, process);
 }
 
-/* Maps a state of zeros, which the kernel turns to zeros again in any child with its own copy of
- * our memory; this covers a raw clone, which an atfork handler would not see. NULL: the host has no
- * memory, or the kernel cannot wipe (before Linux 4.14). */
+/* Maps memory of zeros for the state, which the kernel sets to zero in any child with a copy of
+ * this process's memory, even after a raw clone, which calls no atfork handler. NULL: the host has
+ * no memory, or the kernel is older than Linux 4.14, which cannot do that. */
 static struct bfc_process *map_process(void) {
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);
     if (process && madvise(process, sizeof *process, MADV_WIPEONFORK) != 0) {
@@ -139,8 +142,8 @@ static struct bfc_process *map_process(void) {
     return process;
 }
 
-/* Several threads may make the process's state at once. Each makes its own, and the one that is
- * published first counts. */
+/* Several threads may make the process's state at once. The state that is published first is kept,
+ * the others are unmapped. */
 static struct bfc_process *make_process(void) {
     struct bfc_process *process = map_process();
     if (!process)
@@ -199,7 +202,7 @@ bool bfc_process_read_options(struct bfc_options *options) {
     return pools;
 }
 
-/* In a forked child the kernel has wiped the state (MADV_WIPEONFORK), so `usual` is 0 already. */
+/* The state may be of zeros, in a forked child. Then `usual` is 0 already. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)

@@ -1,4 +1,5 @@
-/* A table of names, and the routes by which each was reached, hashed by the names' addresses. */
+/* A hash table of the names of hooks, by the address of the name, with the ways by which each was
+ * found. */
 #include "interpose/config/routes.h"
 
 #include <stdbool.h>
@@ -8,15 +9,15 @@
 #include "base/atomic.h"
 #include "interpose/config/log.h"
 
-/* There are fewer names of hooks than entries in the table, so the table never fills up. */
+/* larger than the number of hooks, so the table never fills up */
 enum { PLACES = 512 };
 
 static struct place {
-    const char *name; /* atomic; NULL: free */
-    unsigned seen;    /* atomic: one bit for each route */
+    const char *name; /* atomic; NULL: the entry is unused */
+    unsigned seen;    /* atomic: bit r is set if the hook was found by route r (enum bfc_route) */
 } places[PLACES];
 
-static bool begun; /* atomic: the options are read, so routes are written at once */
+static bool begun; /* atomic: whether the options are read, so that routes are logged at once */
 
 static void write_route(const char *name, unsigned route) {
     static const char *const words[BFC_ROUTES] = {"the symbol table", "dlsym", "cuGetProcAddress",
@@ -24,7 +25,7 @@ static void write_route(const char *name, unsigned route) {
     bfc_log(BFC_LOG_DEBUG, "hook %s: found by %s", name, words[route]);
 }
 
-/* Returns the entry of a name, which is made now if there is none. NULL: there is no room. */
+/* Returns the table's entry for a name, which is made if there is none. NULL: the table is full. */
 static struct place *place_of_name(const char *name) {
     size_t first = (uintptr_t)name / 8;
     for (size_t i = 0; i < PLACES; i++) {
@@ -36,8 +37,8 @@ static struct place *place_of_name(const char *name) {
     return NULL;
 }
 
-/* Marks the route, and then checks `begun`, while bfc_routes_begin sets `begun` and then reads the
- * marks. So no route is missed, but one may be written twice. */
+/* Sets the route's bit, and then reads `begun`, while bfc_routes_begin sets `begun` and then reads
+ * the bits. So each route is logged, perhaps twice. */
 void bfc_routes_note(const char *name, enum bfc_route route) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << route) & 1u << route) &&

@@ -1,25 +1,28 @@
 /*
- * Notes by which routes a program reached our functions, for BFC_LOG=debug.
+ * Records how a program found each of the library's hooks, for BFC_LOG=debug.
  *
- * Most functions are looked up before the options are read, so routes are noted and written later.
- * Each name is written once for each route. Lock-free; allocates nothing.
+ * Most hooks are found before the options are read, so each is recorded, and logged later. Each
+ * hook is logged once for each way of finding it. Lock-free; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_ROUTES_H
 #define BFC_INTERPOSE_ROUTES_H
 
 enum bfc_route {
-    BFC_ROUTE_SYMBOL_TABLE, /* the driver's symbol table, and words bound by it, were redirected */
-    BFC_ROUTE_DLSYM,        /* dlsym or dlvsym was asked for the name */
-    BFC_ROUTE_PROC_ADDRESS, /* cuGetProcAddress was asked for the name */
-    BFC_ROUTE_RUNTIME,      /* the call came to our entry before a shared runtime */
+    /* by the driver's symbol table, or by addresses that the loader bound from it, which were
+     * redirected */
+    BFC_ROUTE_SYMBOL_TABLE,
+    BFC_ROUTE_DLSYM,        /* the program looked the hook up by dlsym or dlvsym */
+    BFC_ROUTE_PROC_ADDRESS, /* the program looked the hook up by cuGetProcAddress */
+    BFC_ROUTE_RUNTIME, /* the program called our function in place of a shared CUDA runtime's */
     BFC_ROUTES,
 };
 
-/* Notes a route. `name` is kept, and must be the same pointer each time. */
+/* Records that `name` was found by `route`. The pointer `name` is kept, and must be the same for
+ * the same name. */
 void bfc_routes_note(const char *name, enum bfc_route route);
 
-/* Call once the options are read: writes the routes noted so far. Later ones are written at once.
- */
+/* To be called once the options are read: logs what was recorded so far. What comes later is logged
+ * at once. */
 void bfc_routes_begin(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Settings files: found, opened with care, and read line by line. */
+/* The settings files: found, checked and read line by line. */
 #include "interpose/config/settings_file.h"
 
 #include <errno.h>
@@ -16,18 +16,18 @@
 #include "base/shared_folder.h"
 #include "interpose/host/scratch.h"
 
-/* Some editors write this mark before the first line of a file. */
+/* Some editors write these bytes at the start of a UTF-8 file. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-#define MOST 65536u /* a settings file is shorter than this, in bytes */
+#define MOST 65536u /* bytes; a settings file must be shorter */
 
 struct reading {
     struct bfc_options *options;
     const struct bfc_settings_listener *listener;
     const char *path;
     unsigned line, errors;
-    /* whether this pass over the file reads variables by their former names; the next one reads
-     * them by their present names */
+    /* A file is read twice: first the lines that use former names of variables (true), then all
+     * others (false), so that a present name overrides a former one. */
     bool former;
 };
 
@@ -47,9 +47,7 @@ static void report_line(struct reading *reading, const char *format, ...) {
         reading->listener->complain(reading->listener->context, line);
 }
 
-/* ---- lines ---- */
-
-/* Returns text[0..length) without the blanks at both ends, ended by NUL. */
+/* Returns text[0..length) without blanks at both ends. Writes a NUL behind it. */
 static char *trim_spaces(char *text, size_t length) {
     while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
         length--;
@@ -82,7 +80,8 @@ static void report_unknown(struct reading *reading, const char *name) {
                 nearest ? "?" : "");
 }
 
-/* Reads one line, and changes `text`. A line that neither pass can use is reported in the first. */
+/* Reads one line, and changes `text`. A line that is not understood is reported in the first of the
+ * two passes over the file. */
 static void read_line(struct reading *reading, char *text, size_t length) {
     char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')
@@ -98,14 +97,15 @@ static void read_line(struct reading *reading, char *text, size_t length) {
         report_unknown(reading, name);
 }
 
-/* Control characters would reach the terminal in a complaint, and NUL would hide what follows. */
+/* Replaces control characters, which would reach the terminal in a complaint, and NUL, which would
+ * hide the rest of the line. */
 static void make_printable(char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') || text[i] == 0x7f)
             text[i] = text[i] == '\r' && text[i + 1] == '\n' ? ' ' : '?';
 }
 
-/* Reads a copy of each line, since reading changes the line, and each line is read twice. */
+/* Reads line by line. Each line is copied, since reading changes it and the file is read twice. */
 static void read_lines(struct reading *reading, const char *text) {
     char line[1024];
     for (reading->line = 1; *text; reading->line++) {
@@ -121,9 +121,8 @@ static void read_lines(struct reading *reading, const char *text) {
     }
 }
 
-/* ---- files ---- */
-
-/* Reads a whole file. Returns its length, or -1 with errno set (EFBIG: it does not fit). */
+/* Reads a whole file. Returns its length, or -1 with errno set (EFBIG: it is longer than
+ * `size`). */
 static ssize_t read_whole(int file, char *text, size_t size) {
     size_t used = 0;
     for (ssize_t got = 1; got != 0;) {
@@ -169,8 +168,9 @@ static void read_open_file(struct reading *reading, int file, bool only_own, cha
     }
 }
 
-/* With `only_own` a file that belongs neither to the effective user nor to root is refused, since
- * it says where files are written. */
+/* Reads one settings file. With `only_own`, refuses a file that belongs to neither the effective
+ * user nor root, since settings tell the library where to write files. Returns the number of
+ * complaints. */
 static unsigned read_file(struct bfc_options *options, const char *path, bool only_own,
                           const struct bfc_settings_listener *listener) {
     struct reading reading = {.options = options, .listener = listener, .path = path};
@@ -186,12 +186,10 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-    } /* after any other error, such as a home that cannot be entered, there is no file to read */
+    } /* any other error, such as a home that cannot be entered, means that there is no file */
     bfc_cancel_restore(cancel);
     return reading.errors;
 }
-
-/* ---- both files ---- */
 
 static const char *find_variable(char *const *environment, const char *name) {
     size_t length = strlen(name);

@@ -1,4 +1,5 @@
-/* The gate between captures and our own driver calls, and the list of captures under way. */
+/* The gate between stream captures and the library's driver calls, and the list of captures under
+ * way. */
 #include "interpose/context/capture.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -15,15 +16,16 @@ struct capture {
     CUcontext context; /* the context of the stream */
     uintptr_t thread;  /* the thread that began the capture */
     CUstreamCaptureMode mode;
-    /* a default stream, which only its own thread can name, while the stream's context is
+    /* a thread's own default stream: only that thread can name it, and only while its context is
      * current */
     bool default_stream;
     struct capture *next;
 };
 
-/* Stands in the list for all captures of which nothing is known. It is never over. */
+/* Stands for all captures of which the library does not know stream and mode. Once in the list, it
+ * stays. */
 static struct capture unknown_capture = {
-    .stream = (CUstream)&unknown_capture, /* a handle that no call uses */
+    .stream = (CUstream)&unknown_capture, /* an address that is no stream's handle */
     .context = (CUcontext)&unknown_capture,
     .mode = BFC_CAPTURE_MODE_UNKNOWN,
 };
@@ -31,10 +33,11 @@ static struct capture unknown_capture = {
 #define CLOSED 0x80000000u
 
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards the list; held while the gate is closed */
+    PTHREAD_MUTEX_INITIALIZER; /* guards the list of captures; held while one begins */
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* length of the list of captures; changed under the lock */
-/* the number of threads inside the gate; the bit CLOSED is set while a thread begins a capture */
+/* the number of threads that hold the gate; the bit CLOSED is set while a thread begins a
+ * capture */
 static unsigned gate;
 /* the gate's parts that have locks of their own; guarded by the lock */
 static struct bfc_gate_part *gate_parts;
@@ -45,11 +48,9 @@ static unsigned count_under_way(void) {
     return bfc_load_relaxed(&bfc_captures_under_way);
 }
 
-/* ---- the gate ---- */
-
-/* Enters the gate if it is open and nothing captures. A thread that begins a capture closes the
- * gate, raises the count of captures and opens the gate again. Both threads update the gate's word,
- * so the second look at the count here sees the higher count. */
+/* Enters the gate if no thread begins a capture and nothing captures. A thread that begins a
+ * capture sets CLOSED, increments the count of captures and clears CLOSED. Both threads update
+ * `gate` atomically, so the second check of the count here sees the new count. */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
         if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
@@ -75,8 +76,6 @@ void bfc_gate_leave(void) {
     bfc_fetch_sub_seq_cst(&gate, 1);
 }
 
-/* ---- waits by context ---- */
-
 static bool no_wait_is_under_way(void *unused) {
     (void)unused;
     unsigned under_way = 0;
@@ -85,13 +84,11 @@ static bool no_wait_is_under_way(void *unused) {
     return under_way == 0;
 }
 
-/* Waits until no host wait by context is under way, for a second at most. No new one begins
- * meanwhile, because bfc_capture_seen is set. */
+/* Waits until no host wait for a whole context is under way, for a second at most. No new one
+ * begins meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
     bfc_await(no_wait_is_under_way, NULL, BFC_NS_PER_SECOND);
 }
-
-/* ---- the parts of the gate ---- */
 
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part)) {
@@ -138,8 +135,6 @@ static void open_gate_parts(void) {
     }
 }
 
-/* ---- captures ---- */
-
 void bfc_capture_begin(void) {
     if (bfc_process_is_forked())
         return;
@@ -150,7 +145,7 @@ void bfc_capture_begin(void) {
     unsigned tries = 0;
     while (bfc_load_seq_cst(&gate) != CLOSED)
         bfc_back_off(
-            &tries); /* threads inside the gate leave it soon, since their calls do not block */
+            &tries); /* threads leave the gate soon, since their calls inside it do not block */
     shut_gate_parts();
 }
 
@@ -160,8 +155,8 @@ static CUcontext current_context(void) {
     return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
-/* Returns the context of a stream; for a default stream, the current context. The driver is asked,
- * because the stream's context need not be the current one. */
+/* Returns the context of a stream, or for a default stream the current context. The driver is
+ * asked, since the context of another stream need not be current. */
 static CUcontext context_of_stream(CUstream stream, bool default_stream) {
     CUcontext context = NULL;
     const struct bfc_driver *driver = bfc_driver();
@@ -171,12 +166,11 @@ static CUcontext context_of_stream(CUstream stream, bool default_stream) {
                : current_context();
 }
 
-/* Whether this handle means the calling thread's default stream. */
+/* Whether `stream` means the calling thread's own default stream. `per_thread`: the call was a
+ * per-thread variant, for which 0 means that stream. */
 static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
-
-/* ---- a thread's end ---- */
 
 static void end_thread(void *unused);
 
@@ -187,10 +181,7 @@ static void watch_thread(void) {
     bfc_at_thread_exit(&watched, end_thread);
 }
 
-/* ---- beginning a capture ---- */
-
-/* Adds the capture that stands for unknown ones. False: it is in the list already. Called under the
- * lock. */
+/* Adds unknown_capture to the list. False: it is in the list already. The caller holds the lock. */
 static bool add_unknown(void) {
     static bool added;
     if (added)
@@ -202,8 +193,7 @@ static bool add_unknown(void) {
     return true;
 }
 
-/* Adds a capture to the list. If the host has no memory for its entry, adds the one that stands for
- * unknown captures instead. */
+/* Adds a capture to the list. If the host has no memory for its entry, adds unknown_capture. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
     if (!capture) {
@@ -247,11 +237,9 @@ bool bfc_capture_began_unknown(CUresult result) {
     return first;
 }
 
-/* ---- modes ---- */
-
-/* Exchanges the thread's capture mode with `*mode`, with several tries. If the change to relaxed
- * mode failed, our own calls could break captures; if the change back failed, the program's later
- * calls could. */
+/* Exchanges the thread's capture mode with `*mode`, and tries again if that fails. Without relaxed
+ * mode, the library's own calls could break captures; with relaxed mode left set, the program's
+ * later calls could. */
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
     BFC_TRY_HARD(result, driver->cuThreadExchangeStreamCaptureMode(mode));
     (void)result;
@@ -264,19 +252,19 @@ CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     return mode;
 }
 
-/* Sets the mode again that bfc_capture_relax returned. If that is RELAXED, the mode was not
- * changed. */
+/* `mode` is what bfc_capture_relax returned. If that is relaxed, the mode was not changed. */
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
         exchange_mode(driver, &mode);
 }
 
-/* Whether a capture bars the calling thread, by the driver's rule: a relaxed thread is never
- * barred. Any other thread is barred by its own capture unless that one is relaxed; a thread in
- * global mode is barred also by a global capture of another thread. */
+/* Whether the driver would refuse a call of this thread because of the capture. By its rules, a
+ * thread in relaxed mode is never refused; any other thread is refused during its own capture
+ * unless that is a relaxed one; a thread in global mode also during a global capture of another
+ * thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
-        /* a capture of unknown mode may bar anything, so the call goes to the driver */
+        /* a capture of unknown mode may forbid anything, so the call is left to the driver */
         return true;
     if (capture->thread == bfc_thread_identity())
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -287,7 +275,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!driver->cuThreadExchangeStreamCaptureMode ||
         driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
-        /* the thread's mode is unknown, so the call goes to the driver */
+        /* the thread's mode is unknown, so the call is left to the driver */
         return BFC_CAPTURE_BARRED;
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -300,8 +288,6 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     pthread_mutex_unlock(&lock);
     return state;
 }
-
-/* ---- ending captures ---- */
 
 static bool forget_captures(bool (*ended)(const struct capture *capture, const void *context),
                             const void *context) {
@@ -324,15 +310,15 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
     return last;
 }
 
-/* Whether the calling thread can name the capture's stream now. Only its own thread can name a
- * default stream, and only while the stream's context is current. */
+/* Whether the calling thread can pass the capture's stream to the driver now. Only its own thread
+ * can name a default stream, and only while the stream's context is current. */
 static bool is_nameable(const struct capture *capture) {
     return !capture->default_stream ||
            (capture->thread == bfc_thread_identity() && capture->context == current_context());
 }
 
 /* Whether the driver says that the capture is over. An invalidated capture is not over: until the
- * program ends it, the driver still refuses what it bars. */
+ * program ends it, the driver still refuses the same calls. */
 static bool is_capture_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -346,7 +332,7 @@ static bool is_capture_over(const struct capture *capture, const void *context) 
 
 struct named_stream {
     CUstream stream;
-    bool default_stream; /* a capture of this thread's default stream */
+    bool default_stream; /* the calling thread's own default stream; `stream` is not used */
 };
 
 static bool is_of_stream(const struct capture *capture, const void *context) {
@@ -366,8 +352,8 @@ static bool is_of_context(const struct capture *capture, const void *context) {
 }
 
 /* Forgets the captures of a thread that is ending. The driver is not asked, since it may have
- * forgotten the thread already. If no capture is left, the next thread that looks for completed
- * fences gives the deferred blocks theirs. */
+ * forgotten the thread already. If no capture is left, blocks that were freed during captures get
+ * their fence when a thread next looks for completed fences. */
 static void end_thread(void *unused) {
     (void)unused;
     forget_captures(is_of_thread, NULL);

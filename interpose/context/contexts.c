@@ -1,4 +1,4 @@
-/* Known contexts: a short table, changed under a lock and read without one. */
+/* The table of known contexts, which is changed under a lock and read without one. */
 #include "interpose/context/contexts.h"
 
 #include <pthread.h>
@@ -8,18 +8,18 @@
 
 enum { MOST = 64, NO_DEVICE = -1 };
 
-/* The table of known contexts. A thread that does not hold the lock reads it by atomic loads. */
+/* The table of known contexts. Threads that do not hold the lock read it by atomic loads. */
 static struct known {
     CUcontext context;     /* NULL: the entry is free */
-    unsigned long long id; /* the id that cuCtxGetId returns; 0: not known */
-    uint64_t number;       /* the context's number among all ever added */
-    unsigned closers;      /* how many hooks are about to end the context */
+    unsigned long long id; /* the context's id from cuCtxGetId; 0: the driver has no ids */
+    uint64_t number;       /* how many contexts had been added when this one was, itself included */
+    unsigned closers;      /* how many threads are about to end the context */
     bool settled;
     CUdevice device; /* the device whose primary context this is, or NO_DEVICE */
 } table[MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned high; /* atomic: how many entries were ever used */
+static unsigned high; /* atomic: how many entries at the table's start were ever used */
 unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 
@@ -37,7 +37,7 @@ bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context) {
            bfc_handle_of(driver, context, bfc_load_relaxed(&known->id)) == BFC_HANDLE_SAME;
 }
 
-/* Removes a context from the table; NULL: there is none to remove. Called under the lock. */
+/* Removes an entry from the table; does nothing for NULL. The caller holds the lock. */
 static void forget_known(struct known *known) {
     if (!known)
         return;
@@ -47,14 +47,16 @@ static void forget_known(struct known *known) {
     bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
-/* Adds a context, unless it is known already. If the table is full, the context is counted but
- * never forgotten, so from then on every known context counts as one of several. */
+/* Adds a context, unless it is known already. If the table is full, the context is only counted and
+ * the count never falls, so that from then on there are always several contexts. The caller holds
+ * the lock. */
 static struct known *add_known(CUcontext context, unsigned long long id) {
     static uint64_t added;
     struct known *known = find_known(context);
     if (known && (!id || known->id == id))
         return known;
-    if (known) /* the entry is of another context, which had the same handle and has ended unseen */
+    /* the entry's context ended by a call without a hook, and the new one got its handle */
+    if (known)
         forget_known(known);
     bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
     if (!(known = find_known(NULL))) {
@@ -107,11 +109,9 @@ static struct known *find_primary(CUdevice device) {
     return NULL;
 }
 
-/* ---- whether the program keeps a primary context ---- */
-
 enum { DEVICES_MOST = 64 };
-/* atomic: how often the program has retained each primary context, less its releases; never below
- * 0 */
+/* atomic: how often the program has retained each device's primary context, less its releases;
+ * never below 0 */
 static int retains[DEVICES_MOST];
 
 static bool is_counted(CUdevice device) {
@@ -133,8 +133,6 @@ bool bfc_contexts_is_kept(CUdevice device) {
     return is_counted(device) && bfc_load_relaxed(&retains[device]) > 1;
 }
 
-/* ---- ends of contexts ---- */
-
 uint64_t bfc_contexts_close(CUcontext context) {
     pthread_mutex_lock(&lock);
     struct known *known = context ? find_known(context) : NULL;
@@ -155,8 +153,8 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     return same || !number;
 }
 
-/* Whether the context has ended, and no hook is still ending it. If the handle already means
- * another context, the end is over even if there is such a hook. */
+/* Whether the context has ended by a call without a hook. If a hook is about to end it, a dead
+ * handle is no proof; a handle that means another context is. */
 static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
     CUcontext context = bfc_load_acquire(&known->context);
     enum bfc_handle handle =
@@ -185,8 +183,6 @@ void bfc_contexts_review(const struct bfc_driver *driver) {
     if (review)
         review(driver);
 }
-
-/* ---- contexts that no hook saw begin or end ---- */
 
 static bool is_primary_known(CUdevice device) {
     pthread_mutex_lock(&lock);

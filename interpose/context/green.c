@@ -1,5 +1,4 @@
-/* Keeps a short list of the contexts that were made from green ones; in most programs it is
- * empty. */
+/* A list of the contexts that were made from green ones; in most programs it is empty. */
 #include "interpose/context/green.h"
 
 #include <pthread.h>
@@ -8,17 +7,17 @@
 #include "base/atomic.h"
 #include "interpose/driver/current.h"
 
-/* A context that was made from a green one. Its id identifies it as well, because the driver may
+/* A context that was made from a green one. It is identified by its id too, because the driver may
  * use the handle again after the context's end. */
 struct green {
-    CUcontext context;     /* atomic */
-    unsigned long long id; /* atomic */
+    CUcontext context;     /* atomic; the handle */
+    unsigned long long id; /* atomic; from cuCtxGetId */
     struct green *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct green *greens; /* read atomically; no entry leaves the list, but that of an ended
-                                context is used again */
+/* read atomically; entries are never removed, but that of an ended context is reused */
+static struct green *greens;
 
 static bool is_green(CUcontext context, unsigned long long id) {
     const struct green *green = bfc_load_acquire(&greens);
@@ -28,7 +27,8 @@ static bool is_green(CUcontext context, unsigned long long id) {
     return green;
 }
 
-/* Returns the entry of a context that has ended, or a new one; NULL: the host has no memory. */
+/* Returns an entry that may be overwritten, since its context has ended, or a new one; NULL: the
+ * host has no memory. */
 static struct green *find_room(const struct bfc_driver *driver) {
     struct green *green = greens;
     while (green && bfc_context_id(driver, green->context) == green->id)
@@ -47,8 +47,8 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = bfc_context_id(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : find_room(driver);
-    /* an entry changes while no thread can look for it: its context has ended, or is not given out
-     * yet */
+    /* no other thread looks for this entry meanwhile: its old context has ended, and the program
+     * does not have the new one yet */
     if (green) {
         bfc_store_relaxed(&green->context, context);
         bfc_store_relaxed(&green->id, id);

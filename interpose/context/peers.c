@@ -1,4 +1,4 @@
-/* Pairs of contexts with access to each other's memory: a short list under a lock. */
+/* The list of pairs of contexts with access to each other's memory, guarded by a lock. */
 #include "interpose/context/peers.h"
 
 #include "base/atomic.h"
@@ -9,14 +9,14 @@
 
 struct pair {
     CUcontext accessor, owner;
-    CUdevice device; /* the accessor's device, set once access was turned on */
+    CUdevice device; /* of the accessor; set when its access is first enabled */
     bool on;
     struct pair *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs;
-size_t bfc_peer_pairs; /* number of pairs; while it is 0, no lock is taken */
+size_t bfc_peer_pairs; /* while there is no pair, no lock is taken */
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;
@@ -49,7 +49,7 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
-    /* both contexts become known, since mode ordered depends on how many there are */
+    /* the number of known contexts decides how mode ordered reuses memory, so both are added */
     bfc_contexts_add(accessor);
     bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-/* Makes a context current for calls of our own, with as few driver calls as possible. */
+/* Makes a context current for the library's own driver calls, with as few calls as possible. */
 #include "interpose/driver/current.h"
 
 CUresult bfc_current_enter(const struct bfc_driver *driver, CUcontext context, bool *pushed) {
@@ -32,8 +32,8 @@ static CUresult ask_context(const struct bfc_driver *driver, CUcontext context,
                                       : CUDA_SUCCESS;
 }
 
-/* Asks the driver what the handle means, several times if the driver fails, since a passing error
- * must not make a living context count as ended. */
+/* Asks the driver what the handle means. An error that says "no such context" must come several
+ * times in a row to count, since a passing error must not make a living context count as ended. */
 enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
                               unsigned long long id) {
     enum { TRIES = 8 };
@@ -52,7 +52,7 @@ CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) 
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
-    /* Retaining an active primary context creates nothing, and the release undoes it. */
+    /* Retaining an active primary context creates nothing, and the release at the end undoes it. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||

@@ -1,4 +1,4 @@
-/* Reads the real driver's functions, once, and publishes them. */
+/* Looks up the real driver's functions, once, and makes them known to all threads. */
 #include "interpose/driver/driver.h"
 
 #include "base/atomic.h"
@@ -30,11 +30,11 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                        calls->cuThreadExchangeStreamCaptureMode;
 }
 
-static struct bfc_driver driver; /* the one driver of the process */
+static struct bfc_driver driver; /* the real driver's functions; a process has one driver */
 
-/* Publishes the functions that the first thread has read. If a second thread reads them at the same
- * time, its result is dropped: it may have read hooks, because the first thread may already have
- * redirected the driver's symbol table to those. */
+/* Stores the functions that the first thread has looked up. If a second thread looks them up at the
+ * same time, its result is dropped: it may have found the library's hooks, because the first thread
+ * may have redirected the driver's symbol table to those already. */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     static bool writing;
     static const struct bfc_driver *written;
@@ -62,7 +62,7 @@ void bfc_driver_publish(const struct bfc_driver *read, bool can_pool) {
 }
 
 static const struct bfc_driver *(*finder)(
-    void); /* atomic: the function that looks for a loaded driver */
+    void); /* atomic: the function that searches for a loaded driver */
 
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void)) {
     bfc_store_release(&finder, find);
@@ -73,7 +73,7 @@ const struct bfc_driver *bfc_driver_find(void) {
     return find ? find() : NULL;
 }
 
-/* Errors that older versions of cuda.h lack. */
+/* Error codes that older versions of cuda.h do not define. */
 enum {
     ERROR_CONTAINED = 226,
     ERROR_TENSOR_MEMORY_LEAK = 721,

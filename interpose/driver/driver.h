@@ -1,8 +1,9 @@
 /*
  * The real driver: its functions, found in the libcuda.so.1 that the program itself has loaded.
  *
- * Nothing here loads the driver. Calls go straight to it, past our own hooks. Signatures are spelt
- * out, since the header's macros would turn old variants into new ones.
+ * Nothing here loads the driver. Calls through these pointers reach the driver, not the library's
+ * hooks. Parameters are written out, since cuda.h's macros would turn the names of old variants
+ * into those of new ones.
  */
 #ifndef BFC_INTERPOSE_DRIVER_H
 #define BFC_INTERPOSE_DRIVER_H
@@ -18,7 +19,7 @@
 #include "interpose/driver/hooked_calls.h"
 #include "interpose/driver/submission_calls.h"
 
-/* Further calls that the library makes: NAME, parameters. */
+/* Driver calls without a hook, which the library makes itself. Each row: NAME, parameters. */
 #define BFC_USED_CALLS(X)                                                                          \
     X(cuCtxGetCurrent, (CUcontext *))                                                              \
     X(cuCtxGetDevice, (CUdevice *))                                                                \
@@ -71,42 +72,45 @@ struct bfc_driver {
 #define FIELD(name, parameters) CUresult(*name) parameters;
     BFC_USED_CALLS(FIELD)
 #undef FIELD
-    bool can_pool;        /* the driver has every call that pooling needs */
-    bool can_page;        /* the driver has every call of virtual memory management (CUDA 10.2) */
-    bool can_share_pages; /* the driver can page, and has the calls that share pages */
-    bool can_fence;       /* the driver can record and await all work of a context (CUDA 12.5) */
+    bool can_pool; /* the driver has every call that pooling needs */
+    /* the driver has the calls of virtual memory management (CUDA 10.2) that pages need */
+    bool can_page;
+    /* can_page, and the driver has the calls that share pages with other processes */
+    bool can_share_pages;
+    bool can_fence; /* the driver can record and await all work of a context (CUDA 12.5) */
 };
 
-/* The driver's functions once found, and the slow way to find them. */
+/* bfc_driver_found: the driver's functions; NULL: not found yet. bfc_driver_find searches for the
+ * driver. Callers use bfc_driver, which does both. */
 extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 
 /* Only interpose/entry/binding.c, which finds the driver, calls the following three functions.
- * bfc_driver_set_finder sets the function that bfc_driver_find calls. bfc_driver_read reads the
- * functions of the loaded library; if several threads do so, the first one's result counts.
- * bfc_driver_publish makes the functions known to all threads; if `can_pool` is false, it clears
- * `can_pool` of the driver. */
+ * bfc_driver_set_finder sets the function that bfc_driver_find calls. bfc_driver_read looks up the
+ * functions in the loaded library; if several threads do so, the first one's result is used.
+ * bfc_driver_publish makes the functions known to all threads; if its argument `can_pool` is false,
+ * it also clears the driver's `can_pool`. */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);
 void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
 
-/* Returns the driver's functions, or NULL while the program has not loaded libcuda.so.1. The
- * pointer to a function that the driver lacks is NULL. Thread-safe; lock-free once the driver is
- * found. */
+/* Returns the driver's functions, or NULL while the program has not loaded libcuda.so.1. A function
+ * that the driver lacks is a NULL pointer. Thread-safe; lock-free once the driver is found. */
 static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);
     return driver ? driver : bfc_driver_find();
 }
 
-/* For a hook: declares `driver`. Returns an error if the driver lacks the call, or if there is no
- * driver: a program can get a hook by dlvsym with our own version before it has loaded one. */
+/* For a hook: declares `driver`, or returns an error if the driver lacks the call or none is
+ * loaded. A program can get a hook before it loads a driver, by dlvsym with the version of this
+ * library. */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
-/* Declares `result`, and makes a call up to 8 times, until it succeeds: for calls whose failure
- * would leave the program or the library with something that nothing undoes later. */
+/* Declares `result`, and makes a call up to 8 times, until it succeeds. For calls whose failure
+ * would leave the program or the library in a state that no later call mends. */
 #define BFC_TRY_HARD(result, call)                                                                 \
     CUresult result = CUDA_ERROR_UNKNOWN;                                                          \
     for (int tries_ = 0; tries_ < 8 && result != CUDA_SUCCESS; tries_++)                           \

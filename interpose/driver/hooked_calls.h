@@ -1,9 +1,11 @@
 /*
- * The calls of the driver that have a hook (interpose/entry/hooks.c), each with what its hook does.
+ * The driver calls that have a hook (interpose/entry/hooks.c), in tables of rows that say what the
+ * hook does.
  *
- * Each row begins with the call's NAME and parameters. The other columns are for hooks.c alone,
- * whose functions and words they use; `driver` is the real driver there, and `real` the call
- * itself. A column `place` is the device whose memory the call takes (interpose/reuse/give_back.h).
+ * Each row begins with the call's NAME and parameters. Only hooks.c uses the other columns, which
+ * are written with its functions and macros; there `driver` is the real driver and `real` its
+ * function of this name. A column `place` is the device whose memory the call takes
+ * (interpose/reuse/give_back.h).
  */
 #ifndef BFC_INTERPOSE_HOOKED_CALLS_H
 #define BFC_INTERPOSE_HOOKED_CALLS_H
@@ -15,25 +17,25 @@
 
 typedef unsigned long long bfc_cuda_flags;
 
-/* A call, and its variant whose name has this ending besides. */
+/* Two rows with equal columns: for a call, and for its variant whose name ends in `ending`. */
 #define BFC_BOTH(X, ending, name, ...) X(name, __VA_ARGS__) X(name##ending, __VA_ARGS__)
 
-/* A call and its variant for the calling thread's own default stream. A last column, which a row
- * does not write, tells the two apart; in BFC_IN_STREAM it is the column `place`, which names the
- * stream's device. */
+/* Two rows: for a call, and for its variant whose stream 0 is the calling thread's own default
+ * stream. BFC_TWINS adds a last column, which tells whether the row is for that variant.
+ * BFC_IN_STREAM adds a column `place` instead: the device of the stream. */
 #define BFC_TWINS(X, ending, name, ...)                                                            \
     X(name, __VA_ARGS__, false) X(name##ending, __VA_ARGS__, true)
 #define BFC_IN_STREAM(X, name, stream, ...)                                                        \
     X(name, __VA_ARGS__, BFC_IN(stream, false)) X(name##_ptsz, __VA_ARGS__, BFC_IN(stream, true))
 
-/* The calls that the pool serves: NAME, parameters, answer. Their hooks look for the driver only
- * when they need it. */
+/* The calls that the pool serves, by cuMemAlloc and cuMemFree. Each row: NAME, parameters, the
+ * function that serves the call, which looks for the driver only if needed. */
 #define BFC_POOLED_CALLS(X)                                                                        \
     X(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes), bfc_allocate(pointer, bytes))          \
     X(cuMemFree_v2, (CUdeviceptr pointer), bfc_free(pointer))
 
-/* Calls with a function that answers them, which calls the driver if need be: NAME, parameters,
- * answer. */
+/* Calls that a function of the library answers, which may call the driver. Each row: NAME,
+ * parameters, answer. */
 #define BFC_ANSWERED_CALLS(X)                                                                      \
     X(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream),                                      \
       bfc_free_async(driver, pointer, stream, false))                                              \
@@ -83,7 +85,8 @@ typedef unsigned long long bfc_cuda_flags;
       (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
       replace_entry(name, entry, version, flags, real(name, entry, version, flags, status)))
 
-/* Questions about memory, which must be awake for the answer; like BFC_ANSWERED_CALLS. */
+/* Calls that ask the driver about memory. Memory that was moved off the device (BFC_SLEEP_IDLE)
+ * must be back for the answer. Each row: NAME, parameters, answer. */
 #define BFC_ASKED_CALLS(X)                                                                         \
     X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
       bfc_address_range(driver, start, size, pointer))                                             \
@@ -102,8 +105,8 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),                           \
       bfc_export_handle(driver, handle, pointer))
 
-/* Calls that are made again when the device was full, as those below are, and whose hook has logic
- * of its own: NAME, parameters, the call, what follows a success, place. */
+/* Calls that are made again when the device was full, like those of BFC_BYPASS_CALLS, but whose
+ * hook does more. Each row: NAME, parameters, the call, what is done after a success, place. */
 #define BFC_MAKING_CALLS(X)                                                                        \
     BFC_BOTH(X, _v2, cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),          \
              real(context, flags, device), bfc_context_created(driver, *context), BFC_ON(device))  \
@@ -128,9 +131,10 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_allocate_pitched(driver, pointer, pitch, width, height, element), (void)0,               \
       BFC_HERE_ASLEEP)
 
-/* Calls that begin a capture: NAME, parameters, arguments, mode, whether a default stream is the
- * thread's own. cuStreamBeginRecaptureToGraph is new in CUDA 13.3. cuStreamBeginCaptureToCig is new
- * in CUDA 13.1; it has no mode, and which calls it bars is not documented. */
+/* Calls that begin a stream capture. Each row: NAME, parameters, arguments, capture mode, whether
+ * stream 0 is the thread's own default stream. cuStreamBeginRecaptureToGraph is new in CUDA 13.3.
+ * cuStreamBeginCaptureToCig is new in CUDA 13.1 and has no mode; which calls fail during its
+ * capture is not documented. */
 #define BFC_CAPTURE_CALLS(X)                                                                       \
     BFC_TWINS(X, _ptsz, cuStreamBeginCapture, (CUstream stream), (stream),                         \
               CU_STREAM_CAPTURE_MODE_GLOBAL)                                                       \
@@ -148,13 +152,13 @@ typedef unsigned long long bfc_cuda_flags;
               BFC_CAPTURE_MODE_UNKNOWN)
 
 /*
- * The calls that are made again when the device was full: the hook has the pools give back memory
- * that they only cache, and repeats the call as long as that frees any. For each call here,
- * calls.inc has a word that says why it may need memory (interpose/driver/memory_needs.h); static
- * assertions compare the two files.
+ * Calls that are made again when the device was full: the hook has the pools give back memory that
+ * they hold only as a cache, and repeats the call as long as that frees any. For each of them
+ * calls.inc has a constant that says why the call may need memory
+ * (interpose/driver/memory_needs.h); static assertions compare the two files.
  *
- * First, allocations that bypass the pool: NAME, parameters, arguments, kind (enum
- * bfc_bypass_kind), bytes that a success allocates, place.
+ * The first of two tables is of allocations that the pool does not serve. Each row: NAME,
+ * parameters, arguments, kind (enum bfc_bypass_kind), how many bytes a success allocates, place.
  */
 #define BFC_BYPASS_CALLS(X)                                                                        \
     BFC_IN_STREAM(X, cuMemAllocAsync, stream, (CUdeviceptr * out, size_t bytes, CUstream stream),  \
@@ -188,7 +192,8 @@ typedef unsigned long long bfc_cuda_flags;
       bytes, BFC_HERE)                                                                             \
     X(cuMemAllocHost_v2, (void **out, size_t bytes), (out, bytes), HOST, bytes, BFC_HERE)
 
-/* Calls that need device memory incidentally: NAME, parameters, arguments, place. */
+/* Calls that need device memory for something other than an allocation. Each row: NAME, parameters,
+ * arguments, place. */
 #define BFC_INCIDENTAL_CALLS(X)                                                                    \
     X(cuStreamCreate, (CUstream * out, unsigned flags), (out, flags), BFC_HERE)                    \
     X(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),                  \
@@ -371,18 +376,18 @@ typedef unsigned long long bfc_cuda_flags;
       (endpoint, device, at, (void *)bfc_mappable((CUdeviceptr)memory, bytes), bytes, flags),      \
       BFC_ON(device))
 
-/* The address in device memory that a copy's structure has for one side, src or dst; 0: that side
- * is not device memory. */
+/* The device address of one side, src or dst, of a copy that is described by a CUDA_MEMCPY struct;
+ * 0: that side is not device memory. */
 #define BFC_SIDE(copy, side)                                                                       \
     ((copy)->side##MemoryType == CU_MEMORYTYPE_DEVICE ||                                           \
              (copy)->side##MemoryType == CU_MEMORYTYPE_UNIFIED                                     \
          ? (copy)->side##Device                                                                    \
          : 0)
 
-/* Synchronous copies and sets. They may return before the device is done, unless SYNC_MEMOPS is set
- * for their memory (cuda.h, "API synchronization behavior"). Those to host memory always wait.
- * NAME, parameters, arguments, where the call writes device memory, where it reads device memory
- * (0: nowhere), whether the default stream is the thread's own. */
+/* Synchronous copies and memsets. Those to host memory always wait for the device; the others may
+ * return before, unless SYNC_MEMOPS is set for their memory (cuda.h, "API synchronization
+ * behavior"). Each row: NAME, parameters, arguments, the device address that the call writes to,
+ * the one that it reads from (0: none), whether stream 0 is the thread's own default stream. */
 #define BFC_SYNCHRONOUS_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptds, cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),                \
               (to, from, bytes), to, from)                                                         \
@@ -424,18 +429,17 @@ typedef unsigned long long bfc_cuda_flags;
 
 /* Calls that have a hook only so that the pools learn of a failed context when the program does: if
  * such a call returns an error after which every call in its context fails, the next allocation
- * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). The
- * calls of the four tables above note a failure as well. A failure that only calls without a hook
- * have returned is noticed at the next free. NAME, parameters, arguments. */
+ * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). Hooks
+ * of the four tables above do that as well. If only calls without a hook have returned such an
+ * error, the next free notices it. Each row: NAME, parameters, arguments. */
 #define BFC_FAILURE_CALLS(X)                                                                       \
     X(cuEventSynchronize, (CUevent event), (event))                                                \
     X(cuEventQuery, (CUevent event), (event))                                                      \
     BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/* Calls that submit work to a stream. Their hooks note a failure as well. NAME, parameters,
- * arguments, stream (NULL: the default one), whether the default stream is the thread's own.
- * Further calls that submit work have a place in a stream in a table above, or a row in
- * submission_calls.h. */
+/* Calls that submit work to a stream. Further such calls have a stream in a table above, or a row
+ * in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the default stream),
+ * whether stream 0 is the thread's own default stream. */
 #define BFC_STREAM_CALLS(X)                                                                        \
     BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
               (to, from, bytes), NULL)                                                             \
@@ -458,18 +462,19 @@ typedef unsigned long long bfc_cuda_flags;
               (CUdeviceptr to, unsigned value, size_t count, CUstream stream),                     \
               (to, value, count, stream), stream)
 
-/* Waits for all work of a context. Their hooks note a failure as well. NAME, parameters, arguments,
+/* Calls in which the host waits for all work of a context. Each row: NAME, parameters, arguments,
  * the context (NULL: the current one). */
 #define BFC_WAIT_CALLS(X)                                                                          \
     X(cuCtxSynchronize, (void), (), NULL)                                                          \
     X(cuCtxSynchronize_v2, (CUcontext context), (context), context)
 
-/* Waits for all work of a stream. Their hooks note a failure as well. NAME, parameters, arguments,
- * whether the default stream is the thread's own. */
+/* Calls in which the host waits for all work of a stream. Each row: NAME, parameters, arguments,
+ * whether stream 0 is the thread's own default stream. */
 #define BFC_STREAM_WAIT_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))
 
-/* Every call with a hook in each process: NAME, parameters, and at least one column more. */
+/* All tables above, whose calls have a hook in each process. Each row: NAME, parameters, and at
+ * least one more column. */
 #define BFC_HOOKED_CALLS(X)                                                                        \
     BFC_POOLED_CALLS(X)                                                                            \
     BFC_ANSWERED_CALLS(X)                                                                          \
@@ -481,8 +486,8 @@ typedef unsigned long long bfc_cuda_flags;
     BFC_SYNCHRONOUS_CALLS(X)                                                                       \
     BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X) BFC_STREAM_WAIT_CALLS(X)
 
-/* The macros of cuda.h turn these names into those of newer variants or, if a program is compiled
- * with a default stream for each thread, into those of the variants for that. */
+/* cuda.h defines these names as macros for the names of newer variants or, for programs that are
+ * compiled with a default stream for each thread, of the variants for that. */
 #undef cuCtxCreate
 #undef cuCtxDestroy
 #undef cuCtxPopCurrent

@@ -1,16 +1,17 @@
 /*
- * The calls that submit work which may use device memory, and that have a hook for no other reason.
- * Programs are given these hooks only where submissions are counted (BFC_GATE,
- * interpose/table/counter.h); hooked_calls.h has the other calls that submit work.
+ * Driver calls that submit work which may use device memory, and that have a hook only so that
+ * submissions are counted. Programs are given these hooks only if that is wanted (BFC_GATE,
+ * interpose/table/counter.h). Other calls that submit work are in hooked_calls.h.
  */
 #ifndef BFC_INTERPOSE_SUBMISSION_CALLS_H
 #define BFC_INTERPOSE_SUBMISSION_CALLS_H
 
 #include "interpose/driver/hooked_calls.h"
 
-/* NAME; how many arguments the call has, all of which are passed on as words named a, b, c...;
- * which word is its stream (0: the default stream; BFC_STREAMS_UNKNOWN: it may use several);
- * whether the default stream is the thread's own. */
+/* Each row: NAME; the number of arguments, all of which are passed on as machine words a, b, c...;
+ * which of them is the stream (0: the default stream; BFC_STREAMS_UNKNOWN: there may be several);
+ * whether 0 means the calling thread's own default stream. BFC_TWINS makes two rows, one for each
+ * value of the last column. */
 #define BFC_SUBMISSION_CALLS(X)                                                                    \
     BFC_TWINS(X, _ptsz, cuFabricCpyBatchAsync, 4, d)                                               \
     X(cuLaunchCooperativeKernelMultiDevice, 3, BFC_STREAMS_UNKNOWN, false)                         \
@@ -82,14 +83,13 @@
     BFC_TWINS(X, _ptsz, cuWaitExternalSemaphoresAsync, 4, d)
 
 /*
- * The calls that submit nothing but give the driver addresses of device memory, and that have a
- * hook for no other reason: memory that is asleep (interpose/features/sleep) must be awake for
- * them. The rule: a call is made with memory awake if it takes an address of device memory, alone,
- * in a record, or in a graph that it makes executable or puts into one. The driver may look then at
- * what is mapped there: to find the context that the memory belongs to, to refuse what is not
- * memory, or to note the memory itself. Where it cannot,
- * tests/integration/lookups/stay_asleep says why; the test there compares both with cuda.h. NAME;
- * how many arguments; what has the address.
+ * Driver calls that submit nothing, but take addresses of device memory: alone, in a struct, or in
+ * a graph that they make executable or put into another one. They have a hook only because memory
+ * that was moved off the device (BFC_SLEEP_IDLE) must be back when the driver is given its address:
+ * the driver may look at what is mapped there, to find the context of the memory, to refuse what is
+ * no memory, or to keep a reference. tests/integration/lookups/stay_asleep lists the calls that
+ * cannot do so, and why; the test there compares both lists with cuda.h. Each row: NAME; the number
+ * of arguments; what contains the address.
  */
 #define BFC_AWAKE_CALLS(X)                                                                         \
     X(cuGraphAddBatchMemOpNode, 5, NODE)                                                           \
@@ -118,8 +118,8 @@
     X(cuTexRefSetAddress2D_v3, 4, TEXTURE)                                                         \
     X(cuTexRefSetAddress_v2, 4, TEXTURE)
 
-/* The parameters of a call that has N arguments, and its arguments, all as words of the
- * processor. */
+/* BFC_WORDS_N: parameters of a function with N arguments, all of the size of a machine word.
+ * BFC_PASSED_N: those arguments. */
 #define BFC_WORDS_1 (uintptr_t a)
 #define BFC_PASSED_1 (a)
 #define BFC_WORDS_2 (uintptr_t a, uintptr_t b)
@@ -141,7 +141,7 @@
      uintptr_t h, uintptr_t i)
 #define BFC_PASSED_9 (a, b, c, d, e, f, g, h, i)
 
-/* The macros of cuda.h turn these names into those of other variants. */
+/* cuda.h defines these names as macros for the names of newer variants. */
 #undef cuFabricCpyBatchAsync
 #undef cuGraphExecUpdate
 #undef cuGraphNodeSetParams

@@ -1,10 +1,12 @@
 /*
- * Rewriting the driver's symbol table, and the words that the loader has filled from it.
+ * Redirects the driver's symbol table, and the pointers in other objects that the loader has filled
+ * from that table.
  *
- * Both walks run in dl_iterate_phdr, which holds the loader's lock on its list of objects:
- * meanwhile no object is unloaded, and no two threads change the protection of one page. A load in
- * another thread is harmless: between the two walks we wait until every load that may have seen the
- * old table has ended, and a later load binds to the hooks by itself.
+ * Both walks over the loaded objects run in dl_iterate_phdr, which holds the loader's lock on its
+ * list of objects: meanwhile no object is unloaded, and no two threads change the protection of one
+ * page. A load in another thread is harmless: between the two walks this thread waits until every
+ * load has ended that may have read the table before, and a later load binds to the hooks by
+ * itself.
  */
 #include "interpose/entry/binding.h"
 
@@ -34,19 +36,21 @@ enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_J
 
 struct binding {
     const struct bfc_driver *driver;
-    const struct link_map *library; /* the driver as the loader lists it */
-    bool undoes;                    /* whether hooks are replaced by the driver's functions again */
-    bool failed;                    /* whether some word could not be written */
-    const char *unhooked;           /* a call that some object names and that may lack a hook */
+    const struct link_map *library; /* the driver, as the loader lists it */
+    /* whether the redirection is undone: pointers to hooks become pointers to the driver's
+     * functions */
+    bool undoes;
+    bool failed; /* whether some pointer could not be written */
+    /* the name of a driver call that some object refers to and that may need a hook it has not; or
+     * NULL */
+    const char *unhooked;
 };
 
-/* An object that dl_iterate_phdr has found. */
+/* An object that dl_iterate_phdr has passed to its callback. */
 struct object {
     const struct dl_phdr_info *info;
-    struct link_map map; /* l_addr and l_ld are set, and no other fields */
+    struct link_map map; /* only l_addr and l_ld are set */
 };
-
-/* ---- writing ---- */
 
 static uintptr_t page_size(void) {
     long size = sysconf(_SC_PAGESIZE);
@@ -76,7 +80,8 @@ static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     return protection;
 }
 
-/* Writes a word that other threads may read meanwhile: each reads the old value or the new one. */
+/* Writes a pointer that other threads may read meanwhile: each reads the old value or the new one.
+ * False: its page cannot be made writable. */
 static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr) value) {
     int protection = protection_of(object->info, (uintptr_t)word);
     bool writable = protection & PROT_WRITE;
@@ -91,9 +96,8 @@ static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr
     return true;
 }
 
-/* ---- the driver's symbol table ---- */
-
-/* Returns one more than the highest symbol index in the chains of the GNU hash section. */
+/* Returns the number of symbols according to the GNU hash section: one more than the highest index
+ * in its chains. */
 static size_t count_by_gnu_hash(const uint32_t *table) {
     uint32_t buckets = table[0], first = table[1], bloom_words = table[2], last = 0;
     const uint32_t *bucket = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
@@ -114,7 +118,8 @@ static size_t count_symbols(const struct bfc_dynamic *dynamic) {
     return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
 }
 
-/* Returns what replaces `address`, to which the driver's `name` leads now; 0: nothing does. */
+/* Returns what is to replace `address`, the present value of the driver's symbol `name`; 0: it
+ * stays. */
 static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
     if (name[0] != 'c' || name[1] != 'u')
         return 0;
@@ -157,10 +162,9 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     return 1;
 }
 
-/* ---- words that the loader has bound to the driver already ---- */
-
-/* Whether the name is that of a driver's call which is newer than the tables, and so may submit
- * work unseen. Names of other libraries look alike. */
+/* Records the name if it is a driver call that is newer than this library's tables, and so may
+ * submit work uncounted. Other libraries have names that begin with cu, too, so the driver is
+ * searched for it. */
 static void note_unhooked(struct binding *binding, const char *name) {
     bool may_be = name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
     if (may_be && bfc_counter && bfc_hook_may_lack(name, 0) &&
@@ -192,7 +196,8 @@ static void rebind_words(struct binding *binding, const struct object *object,
     }
 }
 
-/* The driver's own words are not changed, so that its own calls do not pass through the hooks. */
+/* The driver's own pointers are not changed, so that the driver's calls of itself do not pass
+ * through the hooks. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
     struct object object = {.info = info};
@@ -210,7 +215,8 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding *binding, bool at_start) {
     dl_iterate_phdr(lead_driver, binding);
-    if (!at_start) /* dlopen returns only after every other thread has finished loading */
+    /* waits for loads in other threads, since dlopen returns only after those have ended */
+    if (!at_start)
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding->failed || binding->undoes)
         dl_iterate_phdr(rebind_object, binding);
@@ -234,9 +240,7 @@ static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map 
     return false;
 }
 
-/* ---- objects that are loaded after the driver ---- */
-
-/* the driver as the loader lists it; never changes once the driver is published */
+/* as the loader lists it; constant once the driver's functions are published */
 static const struct link_map *driver_library;
 
 static void note_names(struct binding *binding, const struct bfc_dynamic *dynamic,
@@ -247,7 +251,8 @@ static void note_names(struct binding *binding, const struct bfc_dynamic *dynami
     }
 }
 
-/* The loader binds an object that is loaded after the driver to the hooks by itself. */
+/* Searches an object that was loaded after the driver for calls without a hook. The loader has
+ * bound its other calls to the hooks. */
 static void look_at_names(const void *code) {
     struct binding binding = {.library = driver_library};
     const struct link_map *object = bfc_object_of(code);
@@ -262,8 +267,6 @@ static void look_at_names(const void *code) {
     tell_of_unhooked(&binding);
 }
 
-/* ---- noticing the driver ---- */
-
 static void explain_sealed(void) {
     const struct bfc_process *process = bfc_process();
     if (process && process->active)
@@ -271,8 +274,8 @@ static void explain_sealed(void) {
                                "they are: nothing is pooled");
 }
 
-/* The driver is published only after every route leads to the hooks. If some route could not be
- * redirected, nothing is pooled. */
+/* Redirects the driver, and publishes its functions only after that. If the redirection failed,
+ * nothing is pooled. */
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     driver_library = library;
@@ -284,9 +287,8 @@ static const struct bfc_driver *adopt_driver(const struct link_map *library, boo
     return driver;
 }
 
-/* Asks the loader whether the driver is loaded. RTLD_NEXT would not find the driver, which is
- * usually opened with RTLD_LOCAL. In glibc the handle that dlopen returns is the library's link
- * map. */
+/* Asks the loader whether the driver is loaded. RTLD_NEXT would not find it, since it is usually
+ * opened with RTLD_LOCAL. In glibc a handle from dlopen is a link map. */
 static const struct bfc_driver *find_driver(void) {
     const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     bfc_forget_dl_error();
@@ -298,7 +300,8 @@ void bfc_bind_loaded_driver(void) {
     bfc_driver();
 }
 
-/* How many objects the loader had ever added when they were last searched; 0: never. Atomic. */
+/* atomic: how many objects the loader had added in all when find_driver_name last searched them; 0:
+ * it never did */
 static unsigned long long looked_at;
 
 static int find_driver_name(struct dl_phdr_info *info, size_t size, void *context) {
@@ -320,9 +323,10 @@ static void look_again(void) {
     errno = error;
 }
 
-/* before that, dlopen would run initialisers out of their order */
+/* Redirects a driver that was loaded together with the program. It is found without dlopen, which
+ * at this time would run initialisers out of their order. */
 static void look_at_start(void) {
-    static bool looked; /* not written any more once there can be a second thread */
+    static bool looked; /* only written while there is one thread */
     if (looked)
         return;
     const struct link_map *library = bfc_driver_at_start();
@@ -340,10 +344,10 @@ __attribute__((constructor)) static void begin(void) {
 
 /* The start files that compilers link into every program and library call __gmon_start__, if some
  * object exports it, before the other initialisers of the same object and after the loader has
- * bound everything that was loaded with it. So a library that is linked to the driver and loaded
- * together with it gets hooks before its constructors can take a function's address; and one that
- * is loaded later is looked at for calls without a hook before it can make any. (Profiled programs
- * have a __gmon_start__ of their own, which is found before ours.) */
+ * bound all that was loaded with it. So a library that is linked to the driver gets hooks before
+ * its constructors can take a function's address, and one that is loaded later is searched for
+ * calls without a hook before it can make any. (Profiled programs have a __gmon_start__ of their
+ * own, which is found before this one.) */
 __attribute__((visibility("default"))) void bfc_export_begin(void);
 __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
 void bfc_export_begin(void) {

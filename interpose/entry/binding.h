@@ -1,13 +1,12 @@
 /*
- * How programs that are linked to the driver reach our hooks.
+ * How programs that are linked to the driver reach the library's hooks.
  *
- * The library puts none of the driver's names into a program's scope: another library may have a
- * variable of that name (the CUDA Extension Wrangler has many), which would be bound to our
- * function and written to. Instead, as soon as the driver is loaded,
- *
- * - its symbol table, in this process's memory, is redirected to our hooks: from then on the
- *   loader binds, and dlsym finds, a hook wherever it would have the driver's function;
- * - what was bound to the driver before is bound to the hooks.
+ * The library exports none of the driver's names in a way that the loader would bind: another
+ * library may have a variable of that name (the CUDA Extension Wrangler has many), which would be
+ * bound to a hook and written to. Instead, as soon as the driver is loaded, its symbol table in
+ * this process's memory is redirected to the hooks, so that the loader binds, and dlsym finds, a
+ * hook in place of the driver's function. References that were bound to the driver before are bound
+ * to the hooks.
  *
  * So the loader's own rules decide which references get a hook, whatever their scope, the flags of
  * dlopen or the kind of look-up.
@@ -18,9 +17,9 @@
 #include <link.h>
 
 /*
- * Redirects the driver's symbol table, and what was bound before, if the driver is loaded; once
- * that is done, further calls have no effect. If some memory cannot be written, everything is bound
- * as it was, and nothing is pooled. Thread-safe; no lock of ours is held.
+ * If the driver is loaded, redirects its symbol table and the references that were bound before.
+ * Once that is done, further calls have no effect. If some memory cannot be written, all is
+ * restored and nothing is pooled. Thread-safe; none of the library's locks may be held.
  */
 void bfc_bind_loaded_driver(void);
 

@@ -1,4 +1,4 @@
-/* The hooks: exported wrappers without logic, and the tables that lead programs to them. */
+/* The hooks, and the tables by which programs are given them. A hook's logic is in other files. */
 #include "interpose/entry/hooks.h"
 
 #include <stdio.h>
@@ -24,23 +24,22 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-/* ---- what hooks do besides their call ---- */
-
 static void add_primary(const struct bfc_driver *driver, CUcontext context, CUdevice device) {
     bfc_reuse_context_made(driver, context);
     bfc_contexts_add_primary(context, device);
     bfc_contexts_retained(device);
 }
 
-/* A green context is a part of its device's primary context, which is registered in its place. */
+/* Registers the primary context of the device, of which the new green context is a part. */
 static void add_green(const struct bfc_driver *driver, CUdevice device) {
     CUcontext primary = bfc_primary_context(driver, device);
     if (primary)
         bfc_reuse_context_made(driver, primary);
 }
 
-/* While a context that was made from a green one is current, the default stream is the green one's.
- * So from now on one handle means several streams. */
+/* While a context that was made from a green one is current, stream 0 is the green context's
+ * default stream. So from now on handle 0 may mean several streams, and submissions cannot be told
+ * apart by it. */
 static CUresult note_green_context(const struct bfc_driver *driver, const CUcontext *context,
                                    CUresult result) {
     if (result == CUDA_SUCCESS) {
@@ -50,7 +49,8 @@ static CUresult note_green_context(const struct bfc_driver *driver, const CUcont
     return result;
 }
 
-/* Registers a context that became current, since it may have been created unseen by any hook. */
+/* Registers a context that became current, since it may have been created by a call without a
+ * hook. */
 static CUresult enter_context(const struct bfc_driver *driver, CUcontext context, CUresult result) {
     if (!context)
         bfc_thread_arena.has_context = false;
@@ -59,7 +59,7 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
     return result;
 }
 
-/* Follows a call after which the thread may have no current context, or another one. */
+/* For calls after which the thread may have no current context, or another one. */
 static CUresult leave_context(CUresult result) {
     bfc_thread_arena.has_context = false;
     return result;
@@ -73,8 +73,8 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
     return result;
 }
 
-/* Whether a stream that the driver refused to destroy still captures. The mode of its capture is no
- * longer known, so the caller assumes the mode that bars the most. */
+/* Whether a stream that the driver refused to destroy still captures. The library has forgotten the
+ * mode of its capture, so the caller assumes the mode that forbids the most calls. */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&
@@ -102,7 +102,9 @@ static CUresult note_export_table(const void **table, const CUuuid *id, CUresult
     return result;
 }
 
-/* Begins a submission if the call's place is a stream. */
+/* If `place` is a stream, counts the call as a submission to it (BFC_GATE). Otherwise only keeps
+ * the job's memory from being moved off the device during the call (BFC_SLEEP_IDLE), unless `place`
+ * allows that. */
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
     *counted = 0;
     if (place.may_sleep)
@@ -130,11 +132,9 @@ static CUresult replace_entry(const char *name, void **entry, int version, bfc_c
     return result;
 }
 
-/* ---- the hooks ---- */
-
-/* A hook is a local function, which programs reach through the tables below. It is also exported by
- * the driver's name, with the hidden version that symbols.map explains, only so that dladdr can
- * name it. */
+/* Defines a hook: a local function, which programs reach through the tables below. It is also
+ * exported by the driver's name, with a hidden symbol version (symbols.map), only so that dladdr
+ * can name the function. */
 #define HOOK(name, parameters)                                                                     \
     CUresult bfc_export_##name parameters                                                          \
         __attribute__((visibility("default"), alias("hook_" #name)));                              \
@@ -168,7 +168,8 @@ BFC_ANSWERED_CALLS(ANSWERED)
     }
 BFC_ASKED_CALLS(ASKED)
 
-/* Begins a capture. Meanwhile the gate of capture.h keeps our own calls out. */
+/* A hook for a call that begins a stream capture. The gate of capture.h keeps the library's own
+ * calls out meanwhile. */
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -186,8 +187,10 @@ BFC_ASKED_CALLS(ASKED)
     }
 BFC_CAPTURE_CALLS(CAPTURE)
 
-/* Makes a call again while it returns out of memory and the pools can give memory back at `place`;
- * `then` follows its success. A wake that fails has tried that itself. */
+/* A hook that makes the call again while it returns out of memory and the pools can give memory
+ * back at `place`; `then` is done after a success. If the job's memory was moved off the device
+ * (BFC_SLEEP_IDLE) and cannot be brought back, the call is not made again: the attempt to bring it
+ * back has tried the same. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -219,8 +222,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, real arguments, (void)0, place)
 
-/* Assertions check that a call is in a table of calls that are made again exactly if calls.inc says
- * that it is. */
+/* Static assertions: a call has a row in the tables of calls that are made again exactly if its
+ * constant in calls.inc says so. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"
@@ -238,7 +241,8 @@ BFC_MAKING_CALLS(RETRIED)
 BFC_BYPASS_CALLS(BYPASS)
 BFC_INCIDENTAL_CALLS(INCIDENTAL)
 
-/* Waits if SYNC_MEMOPS is set for a block that the call reads or writes. */
+/* A hook that waits after the call if SYNC_MEMOPS is set for a block that the call reads or
+ * writes. */
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -314,8 +318,6 @@ BFC_WAIT_CALLS(WAITED)
     }
 BFC_STREAM_WAIT_CALLS(STREAM_WAITED)
 
-/* ---- how a program is given a hook ---- */
-
 enum {
 #define ROW(name, ...) row_of_##name,
     BFC_HOOKED_CALLS(ROW) BFC_SUBMISSION_CALLS(ROW) BFC_AWAKE_CALLS(ROW)
@@ -328,8 +330,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 };
 
-/* This is a switch and not a table of pointers, which would cost every process relocations at its
- * start. */
+/* A switch, since a table of pointers would cost every process relocations at its start. */
 void *bfc_hook_replacement(const struct bfc_hook *hook) {
     switch (hook->row) {
 #define ROW(name, ...)                                                                             \
@@ -343,7 +344,7 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
     return NULL;
 }
 
-/* Returns how many rows of `hooks` this process uses. */
+/* Returns how many rows of `hooks` this process uses: without BFC_GATE not the last ones. */
 static size_t count_hooks(void) {
     enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) BFC_AWAKE_CALLS(ONE) };
     return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
@@ -354,7 +355,8 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 }
 
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
-    if (name[0] != 'c' || name[1] != 'u') /* as in nearly all names that a process looks up */
+    /* a quick check, as most names that a process looks up are not the driver's */
+    if (name[0] != 'c' || name[1] != 'u')
         return NULL;
     for (size_t i = 0; i < count_hooks(); i++)
         if (strcmp(hooks[i].symbol, name) == 0)
@@ -362,12 +364,13 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     return NULL;
 }
 
-/* Every call of the driver with the version from which cuGetProcAddress knows it. A hook is found
- * by this table where cuGetProcAddress returns another pointer than dlsym. */
+/* Every call of the driver with the version from which cuGetProcAddress knows it. By this table a
+ * hook is found where cuGetProcAddress returns another pointer than the driver's symbol table
+ * has. */
 static const struct {
     char symbol[56];
-    /* the first version of CUDA whose cuGetProcAddress gives this variant for the name without its
-     * ending */
+    /* first version of CUDA for which cuGetProcAddress returns this variant if asked for the name
+     * without its suffix */
     int version;
 } calls[] = {
 #define BFC_CALL(symbol, version, need) {#symbol, version},
@@ -375,7 +378,7 @@ static const struct {
 #undef BFC_CALL
 };
 
-/* Whether `symbol` is `name`, alone or with an ending such as _v2. */
+/* Whether `symbol` is `name`, alone or with a suffix such as _v2. */
 static bool is_variant(const char *symbol, const char *name) {
     size_t length = strlen(name);
     if (strncmp(symbol, name, length) != 0)
@@ -385,8 +388,8 @@ static bool is_variant(const char *symbol, const char *name) {
            (strncmp(ending, "_v", 2) == 0 && !ending[2 + strspn(ending + 2, "0123456789")]);
 }
 
-/* For programs with per-thread default streams: returns the hook of the variant with the ending
- * _ptsz or _ptds, if there is one. */
+/* Returns the hook of a symbol; for programs with per-thread default streams that of the variant
+ * with the suffix _ptsz or _ptds, if there is one. */
 static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
     char twin[64];
     const struct bfc_hook *hook = NULL;
@@ -413,8 +416,8 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
     return symbol ? find_variant(symbol, flags) : NULL;
 }
 
-/* Calls of graphics and of profilers, which other headers than cuda.h declare. None of them submits
- * work that uses pooled memory. */
+/* Whether the call is for graphics or profilers and declared in another header than cuda.h. Such
+ * calls submit no work that uses pooled memory, so they need no hook. */
 static bool is_of_other_header(const char *name) {
     static const char beginnings[][32] = {
         "cuGL",  "cuGraphics", "cuEGL",      "cuEventCreateFromEGLSync", "cuVDPAU",
@@ -426,7 +429,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* the newest version of CUDA whose calls are in `calls` */
+    enum { NEWEST = 13050 }; /* the newest CUDA version of which `calls` has all calls */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");

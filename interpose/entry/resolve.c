@@ -1,14 +1,14 @@
 /*
- * Look-ups by name that must find something else than the real look-up would find.
+ * Look-ups by name (dlsym, dlvsym) whose result must differ from that of the real look-up.
  *
  * A loaded driver's symbol table leads to the hooks (interpose/entry/binding.h), so the real
  * look-up finds them and reports its own errors. For the driver's names, the code here only makes
  * sure that a driver which was just loaded is redirected before the look-up.
  *
- * Look-ups of a runtime's calls are answered here. What RTLD_DEFAULT and RTLD_NEXT mean depends on
- * the caller, which the real dlsym knows from its return address alone; a call from here has
- * another one. So the objects in which the caller's look-up could find the runtime are searched
- * instead.
+ * Look-ups of cudaMalloc, cudaFree and cudaSetDevice are answered here. What RTLD_DEFAULT and
+ * RTLD_NEXT mean depends on the caller, which the real dlsym knows only by its return address, and
+ * a call from here has another one. So the objects in which the caller's look-up would search are
+ * searched instead.
  */
 #include "interpose/entry/resolve.h"
 
@@ -28,20 +28,20 @@
 #include "interpose/host/c_library.h"
 #include "interpose/table/counter.h"
 
-/* Whether a look-up in an object, and in those that it needs, finds `real`. In glibc an object's
- * link map is its handle. */
+/* Whether a look-up in an object, and in those that it depends on, finds `real`. In glibc an
+ * object's link map is its handle. */
 static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
     return object && bfc_real_dlsym(object, name) == real;
 }
 
-/* RTLD_DEFAULT searches the global scope, then the caller's own. */
+/* As for RTLD_DEFAULT: searches the global scope, then the scope of the caller's object. */
 static bool finds_by_default(const char *name, const void *caller, const void *real) {
     return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* RTLD_NEXT searches the objects that come after the caller's, in the global scope or in the
- * caller's own. */
+/* As for RTLD_NEXT: searches the objects that come after the caller's in the global scope or, if
+ * `real` is not found there, in the scope of the caller's object. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -62,8 +62,6 @@ static bool finds_real(void *handle, const char *name, const void *caller, const
     return bfc_real_dlsym(handle, name) == real;
 }
 
-/* ---- dlvsym ---- */
-
 static bool comes_before_us(const void *caller) {
     struct link_map *object = bfc_object_of(caller);
     const struct link_map *ours = bfc_object_of(__extension__(void *) bfc_resolve);
@@ -72,16 +70,17 @@ static bool comes_before_us(const void *caller) {
     return object;
 }
 
-/* Whether the caller is a library after us with a dlsym of its own. Our dlsym jumps to that one, so
- * a caller which got ours would make the two call each other without end. */
+/* Whether the caller is a later library that exports a dlsym of its own. The library's dlsym jumps
+ * to that one, so if the caller got this library's dlsym, the two would call each other without
+ * end. */
 static bool forwards_for_us(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && bfc_object_function(object, "dlsym", NULL) && !comes_before_us(caller);
 }
 
-/* A program that asks for dlsym by version, to get past a preloaded one, still gets ours. So does a
- * library before us that exports a dlsym of its own: else no look-up would come to us, and a driver
- * that is loaded later would go unnoticed. */
+/* A program that asks for dlsym by version, to get past a preloaded one, still gets this library's.
+ * So does an earlier library that exports a dlsym of its own: else no look-up would come here, and
+ * a driver that is loaded later would go unnoticed. */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
     void *real = bfc_real_dlvsym(handle, "dlsym", version);
     if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
@@ -90,9 +89,7 @@ static void *resolve_dlsym(void *handle, const char *version, const void *caller
     return ours;
 }
 
-/* ---- a runtime's calls ---- */
-
-/* Returns the index of a name, or `count`. */
+/* Returns the index of `name` in `names`; `count` if it is not there. */
 static unsigned index_of(const char *name, const char names[][16], unsigned count) {
     unsigned i = 0;
     while (i < count && strcmp(names[i], name) != 0)
@@ -105,7 +102,8 @@ static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call 
     return bfc_runtime_entry(version, call);
 }
 
-/* A look-up without a version does not find our exports, so what it finds is a runtime's own. */
+/* A look-up without a version cannot find this library's exports, so what it finds is a runtime's
+ * own function. */
 static void *resolve_without_version(void *handle, enum bfc_runtime_call call, const void *caller) {
     struct bfc_runtimes runtimes;
     bfc_runtimes_find(&runtimes);
@@ -119,8 +117,8 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
     return NULL;
 }
 
-/* Returns what a look-up with a version would find without us. In calls from here, RTLD_NEXT means
- * the objects after this library. */
+/* Returns what a look-up with a version would find without this library. In calls from here,
+ * RTLD_NEXT means the objects after this library. */
 static void *find_natively(void *handle, const char *name, const char *version,
                            const void *caller) {
     void *found = bfc_real_dlvsym(RTLD_NEXT, name, version);
@@ -128,9 +126,9 @@ static void *find_natively(void *handle, const char *name, const char *version,
     return object && object->l_name[0] ? bfc_real_dlvsym(object, name, version) : found;
 }
 
-/* A look-up with a version that goes through all objects may find our export. If there is nothing
- * else, the program must get the real look-up's error. So the name is replaced by one that does not
- * exist, in the form that glibc's error message has. */
+/* Answers a look-up with a version. If the real look-up goes through all objects, it may find this
+ * library's export. If it would find nothing else, the program must get its error, so the name is
+ * replaced by one that does not exist, in the form of glibc's error message. */
 static void *resolve_versioned(void *handle, const char **name, const char **version,
                                enum bfc_runtime_call call, const void *caller) {
     static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
@@ -160,9 +158,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
     return NULL;
 }
 
-/* ---- the driver's calls ---- */
-
-/* Whether a name that begins with cu could be the driver's. */
+/* Whether a name that begins with cu may be a driver call's: those go on with a capital letter. */
 static bool is_driver_name(const char *name) {
     return name[2] >= 'A' && name[2] <= 'Z';
 }
@@ -173,11 +169,10 @@ static void note_hook(const char *name) {
         bfc_routes_note(hook->symbol, BFC_ROUTE_DLSYM);
 }
 
-/* ---- libraries that patch code ---- */
-
-/* UCX's libucm writes jumps into the code of the functions that it looks up, to learn which memory
- * is allocated and freed. It gets the driver's own functions: so it learns of the regions that the
- * pool takes and gives back, and not of each block within them. */
+/* Whether the caller is UCX's libucm, which writes jumps into the code of the functions that it
+ * looks up, to learn which memory is allocated and freed. It gets the driver's own functions, so
+ * that it learns of the regions that the pool takes and gives back, and not of each block in
+ * them. */
 static bool patches_code(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && strncmp(bfc_file_name(object->l_name), "libucm", strlen("libucm")) == 0;
@@ -192,7 +187,7 @@ static void *driver_own(void *handle, const char *name, const void *caller) {
 }
 
 static void *resolve_driver(void *handle, const char *name, const void *caller) {
-    /* once this was called, the names of a loaded driver lead to the hooks */
+    /* from here on, look-ups of a loaded driver's names find the hooks */
     bfc_bind_loaded_driver();
     if (!bfc_driver_found)
         return NULL;
@@ -211,7 +206,8 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    if (strcmp(*name, "cuGetExportTable") == 0) /* a profiler that uses CUPTI looks this name up */
+    /* by this function CUPTI, and so a profiler, gets to see the calls of the runtime */
+    if (strcmp(*name, "cuGetExportTable") == 0)
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);
     if (call == BFC_RUNTIME_CALL_COUNT)
@@ -222,8 +218,8 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                     : resolve_without_version(handle, call, caller);
 }
 
-/* Reads the environment at each call of dlopen, of which there are few, so that a process without
- * CUDA keeps no state of ours. */
+/* Returns `mode` without RTLD_DEEPBIND unless BFC_DEEPBIND=keep. The environment is read at each
+ * call of dlopen, of which there are few, so that a process without CUDA keeps no state. */
 int bfc_dlopen_mode(const char *file, int mode) {
     (void)file;
     const char *choice = getenv("BFC_DEEPBIND");

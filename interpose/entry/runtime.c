@@ -1,6 +1,6 @@
 /*
- * The exported functions of the runtime's short way: when they answer themselves, and how they
- * forward a call to the runtime.
+ * The exported cudaMalloc, cudaFree and cudaSetDevice: when they answer a call themselves, and how
+ * they pass a call on to the runtime.
  */
 #include "interpose/entry/runtime.h"
 
@@ -15,39 +15,36 @@
 #include "interpose/driver/current.h"
 #include "interpose/host/program_caller.h"
 
-/* The values of cudaError_t that are used here. */
+/* Values of cudaError_t, since the runtime's header is not included. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
 unsigned long bfc_loads = 1;
 
 /* For each version, the runtime that every caller means. It stays loaded, since its callers are
- * linked to it, and only a call of dlopen can add another one. So an entry is valid as long as its
+ * linked to it, and only a call of dlopen can add another one. So an entry is valid while its
  * `found_at` equals bfc_loads. Each field is atomic. */
 static struct {
-    /* the value of bfc_loads when the runtime was found; 0: there is none, or callers mean
-     * different ones */
+    /* the value of bfc_loads when the runtime was found; 0: none is loaded, or several are */
     unsigned long found_at;
-    bool ready; /* whether calls of this runtime may be answered here */
+    bool ready; /* whether cudaMalloc and cudaFree of this runtime may be answered by the library */
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 
-/* Both are atomic and never reset. exiting: the process is about to end, so the runtime itself must
- * answer every call. watched: a profiler may want to see the runtime's calls. */
+/* Atomic flags that are never reset. exiting: the process has begun to exit, so every call is
+ * passed to the runtime. watched: a profiler may want to see the runtime's calls. */
 static bool exiting, watched;
 
-/* For the calling thread and each version: the context in which a call of the runtime succeeded. */
+/* For the calling thread and each version: the id of the context in which a call of the runtime has
+ * succeeded; 0: there is none, or the thread's last arena is not of that context. */
 static __thread struct {
-    /* the id of the context's arena; 0: there is none */
     unsigned long long context[BFC_RUNTIME_VERSIONS];
-    unsigned left; /* how many calls remain until the next look at the loaded objects */
+    unsigned left; /* how many calls remain until the loaded objects are searched again */
 } thread INITIAL_EXEC;
 
-/* ---- what keeps us from answering for the runtime ---- */
-
-/* Whether a profiler is injected. The driver reads this variable when it is initialised, and later
- * changes have no effect; so the answer is remembered. */
+/* Whether a profiler was injected by CUDA_INJECTION64_PATH. The driver reads that variable once,
+ * when it is initialised, so the answer is kept. */
 static bool is_injected(void) {
-    static int known; /* atomic: 0: the variable was not read yet; 1: it is not set; 2: it is set */
+    static int known; /* atomic; 0: the variable is not read yet; 1: it is not set; 2: it is set */
     int was = bfc_load_relaxed(&known);
     if (!was) {
         was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
@@ -65,8 +62,8 @@ static bool is_wanted(void) {
            (!bfc_load_seq_cst(&watched) && !is_injected());
 }
 
-/* is_wanted() is asked again after `ready` is published, because the process may have begun to
- * exit, or a profiler may have been attached, in between. */
+/* Sets whether calls are answered here. is_wanted() is asked again after `ready` is stored, because
+ * the process may have begun to exit, or a profiler may have been attached, in between. */
 static void set_ready(enum bfc_runtime_version version, bool may) {
     bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
     if (may && !is_wanted())
@@ -79,10 +76,10 @@ static void forbid_entry(bool *reason) {
         set_ready((enum bfc_runtime_version)version, bfc_load_relaxed(&runtimes[version].ready));
 }
 
-/* Logs once that a profiler may be watching. Before the first allocation there are no options yet,
- * so each look at the loaded objects calls this again. */
+/* Logs once that a profiler may be watching. Before the first allocation the log level is not
+ * known, so this is called again whenever the loaded objects are searched. */
 static void log_watched(void) {
-    static bool logged; /* atomic: whether the message was written */
+    static bool logged; /* atomic */
     const struct bfc_process *process = bfc_process_if_made();
     if (process && process->serves && process->options.runtime == BFC_RUNTIME_AUTO &&
         (bfc_load_seq_cst(&watched) || is_injected()) && !bfc_exchange_relaxed(&logged, true))
@@ -95,15 +92,14 @@ void bfc_runtime_watched(void) {
     log_watched();
 }
 
-/* Publishes what a look at the loaded objects found; when it began, bfc_loads was `loads`. */
+/* Stores the result of a search of the loaded objects, before which bfc_loads was `loads`. */
 static void note_found(enum bfc_runtime_version version, const struct bfc_runtimes *found,
                        unsigned long loads) {
     bool sole = bfc_runtimes_sole(found, version);
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
-    /* The options are read at the first allocation. Before it, the next call looks at the loaded
-     * objects again. */
+    /* without options, which are read at the first allocation, the next call must search again */
     bool lasts = sole && bfc_process_if_made();
     bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
@@ -121,8 +117,6 @@ static inline bool may_answer(enum bfc_runtime_version version) {
     return true;
 }
 
-/* ---- going on to the runtime ---- */
-
 static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtime_call call,
                                const void *caller) {
     struct bfc_runtimes found;
@@ -134,7 +128,7 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* Returns the runtime's function; NULL only if the caller's runtime has been unloaded. */
+/* Returns the runtime's function. NULL only if the runtime has been unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))
@@ -150,17 +144,17 @@ static void forbid_at_exit(void *unused) {
     forbid_entry(&exiting);
 }
 
-/* Lets no call be answered here once the process exits. A runtime registers its own handlers when
- * it is initialised, before this call, and exit runs handlers in reverse order: so ours runs
- * first. */
+/* From the exit of the process on, passes every call to the runtime. The runtime registers its own
+ * exit handlers when it is initialised, before this call, and handlers run in reverse order: so
+ * this one runs first. */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!bfc_exchange_relaxed(&asked[version], true))
         __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
-/* To be called after a call of the runtime has succeeded: notes that the runtime works in the
- * context that is current now. */
+/* To be called after a call of the runtime has succeeded: records the current context as one in
+ * which this runtime works. */
 static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
@@ -197,8 +191,8 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     return learn_from(version, result);
 }
 
-/* Passes a failed free on to the runtime. Its call of the driver comes to our hook, which answers
- * with `result`, so that the runtime handles and remembers the error as always. */
+/* Passes a free that failed with `result` on to the runtime. Its driver call reaches the library's
+ * hook, which answers with `result`, so that the runtime handles and remembers the error itself. */
 static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, CUresult result,
                               const void *caller) {
     bfc_free_answered((CUdeviceptr)pointer, result);
@@ -206,8 +200,6 @@ static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, C
     bfc_free_answered(0, CUDA_SUCCESS);
     return code;
 }
-
-/* ---- the calls ---- */
 
 static inline int allocate_memory(enum bfc_runtime_version version, void **pointer, size_t bytes,
                                   const void *caller) {
@@ -230,7 +222,7 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
 }
 
 /* A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
- * current context, so no call is answered here until the runtime has succeeded again. */
+ * current context, so calls are passed to the runtime until one has succeeded again. */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     int (*real)(int);
     *(void **)&real = find_real(version, BFC_CALL_cudaSetDevice, caller);
@@ -240,8 +232,8 @@ static int set_device(enum bfc_runtime_version version, int device, const void *
     return result;
 }
 
-/* Defines an entry: a local function, which is also exported by the runtime's name with the
- * runtime's own version, hidden (symbols.map). */
+/* Defines an exported function: a local one, which is also exported by the runtime's name with the
+ * runtime's symbol version, hidden (symbols.map). */
 #define ENTRY(number, version, name, parameters, answer)                                           \
     __attribute__((visibility("hidden"))) int runtime_##number##_##name parameters;                \
     int bfc_export_##number##_##name parameters                                                    \

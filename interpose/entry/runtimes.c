@@ -1,4 +1,5 @@
-/* The walk over the loaded objects, and the search in a caller's scope. */
+/* The walk over the loaded objects for CUDA runtimes, and the search for a runtime's function in a
+ * caller's scope. */
 #include "interpose/entry/runtimes.h"
 
 #include <dlfcn.h>
@@ -18,8 +19,6 @@ const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16] = {
 const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16] = {"cudaMalloc", "cudaFree",
                                                             "cudaSetDevice"};
 
-/* ---- the walk ---- */
-
 static void add_runtime(struct bfc_runtimes *runtimes, const struct link_map *object,
                         const char *version) {
     for (int v = 0; v < BFC_RUNTIME_VERSIONS; v++) {
@@ -37,7 +36,7 @@ static bool is_runtime_version(const char *version) {
 
 static void look_at_object(struct bfc_runtimes *runtimes, const struct link_map *object) {
     const char *version;
-    if (object->l_ld == _DYNAMIC) /* this library itself is no runtime */
+    if (object->l_ld == _DYNAMIC) /* skips this library itself, which exports cudaMalloc too */
         return;
     if (!bfc_object_function(object, "cudaMalloc", &version))
         return;
@@ -68,14 +67,13 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
     return 1;
 }
 
-/* ---- what was found last ---- */
-
-static bool busy; /* whether a thread has the lock of `last` */
-/* what the last walk has found; before the first walk `loaded` is 0 */
+static bool busy; /* a spin lock that guards `last`: whether a thread holds it */
+/* the result of the last walk; its field `loaded` is 0 before the first one */
 static struct bfc_runtimes last;
 
-/* Takes the lock that guards `last`, only for the time of a copy. A child that was forked while
- * another thread held the lock never gets it, and walks the objects by itself. */
+/* Takes the lock that guards `last`, which threads hold only while they copy it. False: the lock
+ * could not be got, perhaps because another thread held it when this process was forked; then the
+ * caller walks over the objects by itself. */
 static bool enter_search(void) {
     for (int tries = 0; tries < 100; tries++) {
         if (!bfc_exchange_acquire(&busy, true))
@@ -116,11 +114,8 @@ bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_ver
     return runtimes->of[version].count == 1 && !runtimes->others;
 }
 
-/* ---- the function that a caller means ---- */
-
-/* Looks a symbol up in an object and in those that it needs. The object is opened anew, since a
- * library that was loaded as a dependency of another has a scope of its own only once it is
- * opened. */
+/* Looks a symbol up in an object and in those that it depends on. The object is opened again, since
+ * one that was loaded as a dependency of another has a scope of its own only once it is opened. */
 static void *find_in_scope(const struct link_map *object, const char *name, const char *version) {
     if (!object || !object->l_name[0])
         return NULL;
@@ -133,8 +128,8 @@ static void *find_in_scope(const struct link_map *object, const char *name, cons
     return found;
 }
 
-/* Returns what comes after us in the global scope: the next function of this name if it is not a
- * runtime's, else the next one with this version. */
+/* Returns the next function of this name after this library in the global scope, unless a runtime
+ * has it; then, or if there is none, the next one with this symbol version. */
 static void *find_next(const char *name, const char *version) {
     const char *its_version;
     void *next = bfc_real_dlsym(RTLD_NEXT, name);

@@ -1,19 +1,20 @@
 /*
- * Which CUDA runtimes a process has loaded, and which of them a caller of cudaMalloc means.
+ * Which CUDA runtimes a process has loaded, and which of them a caller of cudaMalloc would be bound
+ * to.
  *
- * A walk over the loaded objects finds them; it is repeated only after objects were loaded or
- * unloaded. It keeps nothing loaded. Thread-safe; no lock of ours is held across a call of the
- * loader.
+ * A walk over the loaded objects finds the runtimes. It is repeated only after objects were loaded
+ * or unloaded, and keeps nothing loaded. Thread-safe; none of the library's locks is held across a
+ * call of the loader.
  */
 #ifndef BFC_INTERPOSE_RUNTIMES_H
 #define BFC_INTERPOSE_RUNTIMES_H
 
 #include <stdbool.h>
 
-/* The runtimes whose calls may be answered here, by the version of their symbols. From CUDA 12 on,
- * a device's context is current in the driver as soon as cudaSetDevice has returned, so the driver
- * knows which context the runtime would use. CUDA 11's runtime may make it current later, and is
- * left alone. */
+/* The runtimes whose calls may be answered by the library, by the version of their symbols. From
+ * CUDA 12 on, a device's context is current in the driver as soon as cudaSetDevice has returned, so
+ * the driver knows which context the runtime would use. CUDA 11's runtime may make the context
+ * current later, so its calls are left alone. */
 #define BFC_RUNTIMES(X)                                                                            \
     X(12, "libcudart.so.12")                                                                       \
     X(13, "libcudart.so.13")
@@ -25,7 +26,7 @@ enum bfc_runtime_version {
         BFC_RUNTIME_VERSIONS,
 };
 
-/* The calls of a runtime that pass through us. All answer with a cudaError_t. */
+/* The runtime's calls that the library exports too. All return a cudaError_t. */
 enum bfc_runtime_call {
     BFC_CALL_cudaMalloc,
     BFC_CALL_cudaFree,
@@ -37,23 +38,28 @@ enum bfc_runtime_call {
 extern const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16];
 extern const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16];
 
-/* The loaded runtimes, as one walk found them. */
+/* The runtimes that are loaded, as one walk over the loaded objects found them. */
 struct bfc_runtimes {
-    unsigned long long loaded, unloaded; /* the loader's counts of objects when they were walked */
+    /* how many objects the loader had loaded and unloaded in all before the walk */
+    unsigned long long loaded, unloaded;
     struct {
-        unsigned count;                      /* how many loaded libraries have this version */
-        void *calls[BFC_RUNTIME_CALL_COUNT]; /* the functions of the first such library */
+        unsigned count; /* how many loaded runtimes have symbols of this version */
+        /* the functions of the first runtime of this version */
+        void *calls[BFC_RUNTIME_CALL_COUNT];
     } of[BFC_RUNTIME_VERSIONS];
-    /* whether another library exports cudaMalloc, as tools that intercept the runtime do */
+    /* whether a library that is no runtime exports cudaMalloc, as tools that intercept the runtime
+     * do */
     bool others;
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 
-/* Whether a caller certainly means one runtime: one of `version` is loaded, and no `others`. */
+/* Whether every caller must mean the same runtime: exactly one of `version` is loaded, and `others`
+ * is not set. */
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version);
 
-/* The function that the caller at `address` would be bound to without us: that of the only runtime
- * of this version, or else the next one after us in the caller's scope. NULL: there is none. */
+/* The runtime's function that the caller at `address` would be bound to without this library: that
+ * of the only runtime of this version, or else the next one after this library in the caller's
+ * scope. NULL: there is none. */
 void *bfc_runtimes_call(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                         enum bfc_runtime_call call, const void *address);
 

@@ -1,4 +1,4 @@
-/* Wrappers of driver functions that begin captures and for which this library has no hook. */
+/* Wrappers of driver calls that begin captures and for which this library has no hook. */
 #include "interpose/entry/unknown.h"
 
 #include <pthread.h>
@@ -10,15 +10,16 @@
 #include "interpose/context/capture.h"
 #include "interpose/table/counter.h"
 
-/* How many argument words a wrapper passes on, whatever its entry takes: more than any driver call
- * has. Words beyond the caller's arguments are whatever its stack holds. */
+/* How many machine words a wrapper passes on as arguments: more than any driver call takes. The
+ * words beyond the caller's arguments are whatever is in registers and on the stack. */
 #define WORDS(X) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h), X(i), X(j), X(k), X(l)
 #define DECLARE(word) uintptr_t word
 #define PASS(word) word
 
 typedef CUresult entry(WORDS(DECLARE));
 
-/* Wrappers are taken in order, under the lock, and never given back. */
+/* The driver call of each wrapper; NULL: the wrapper is free. Wrappers are taken in order, under
+ * the lock, and never given back. */
 enum { PLACES = 8 };
 static entry *places[PLACES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,8 +57,8 @@ bool bfc_unknown_begins(const char *name) {
            (strstr(name, "Capture") || strstr(name, "capture"));
 }
 
-/* Returns the index of the entry's wrapper, which is taken now if there is none; -1: all wrappers
- * are taken. */
+/* Returns the index of the call's wrapper, for which a free one is taken if needed; -1: all are in
+ * use. */
 static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);
@@ -91,7 +92,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     int place = place_of_entry(called);
     if (place >= 0)
         return __extension__(void *) wrappers[place];
-    /* All wrappers are taken, so this entry may from now on begin a capture unseen. */
+    /* there is no wrapper left, so this call may from now on begin a capture unnoticed */
     BFC_TELL_COUNTER(bar());
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);

@@ -1,5 +1,5 @@
-/* CUDA events of fences: makes and forgets them, waits for them, and notes when their contexts
- * end. */
+/* The CUDA events of fences: made, waited for, kept for reuse and freed; and what becomes of them
+ * when their contexts end. */
 #include "interpose/fences/fence_event.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "interpose/driver/current.h"
 
 /*
- * Adds 1 to the event's users, and then checks its liveness. A thread that ends a context first
- * sets the liveness and then reads the count, so one of the two threads sees what the other one
- * wrote. False: the event is not live.
+ * Counts the caller among the event's users, and then checks the event's liveness. A thread that
+ * ends a context first sets the liveness and then reads the count, so at least one of the two
+ * threads sees what the other wrote. False: the event is not live.
  */
 static bool begin_use(struct event *event) {
     bfc_fetch_add_seq_cst(&event->users, 1);
@@ -35,8 +35,8 @@ void bfc_fence_events_free(struct event *event) {
     }
 }
 
-/* Returns the flags for an event of the current context. A thread that waits for the event sleeps
- * if the program has asked for that in its own waits in this context. */
+/* Returns the flags for an event of the current context. The host sleeps while it waits for the
+ * event if the program has chosen that for its own waits in this context. */
 static unsigned flags_of_event(const struct bfc_driver *driver) {
     unsigned flags = 0;
     bool sleeps = driver->cuCtxGetFlags && driver->cuCtxGetFlags(&flags) == CUDA_SUCCESS &&
@@ -46,8 +46,8 @@ static unsigned flags_of_event(const struct bfc_driver *driver) {
 
 /*
  * The context is made current, because an event belongs to the context that is current when it is
- * made. This does not pass the gate, so a capture may begin meanwhile; therefore the thread is
- * relaxed even if no capture was seen yet.
+ * created. The thread's capture mode is relaxed even if no capture was seen yet, since this call is
+ * outside the gate, so that a capture may begin meanwhile.
  */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
     bool pushed;

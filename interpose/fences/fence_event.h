@@ -1,10 +1,9 @@
 /*
- * CUDA events that show when a freed block may be handed out: of fences, one for each context that
- * a fence covers, and of frees in the order of a stream. Functions on lists apply to all events of
- * one fence.
+ * CUDA events that show when a freed block may be handed out again. A fence has a list of them, one
+ * for each context that it covers; a free in the order of a stream has one.
  *
- * A caller holds its events, by a pin, by a copy or as the thread that records them, so that they
- * are not reused meanwhile; no function takes a lock. Errors are the driver's.
+ * While a thread uses an event, by a pin on its fence, a copy, or as the thread that records it,
+ * the event is not reused; no function here takes a lock. Errors are the driver's.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
@@ -14,37 +13,38 @@
 #include "interpose/driver/driver.h"
 
 /* The state of an event's context. LIVE: the context is in use. ENDING: the context is about to
- * end; no call is made with the event, whose state is unknown. DEAD: the context has ended; the
- * event counts as complete, and its handle is invalid. */
+ * end; no call uses the event, so its state is unknown. DEAD: the context has ended; the event
+ * counts as complete, and its handle is invalid. */
 enum liveness { LIVE, ENDING, DEAD };
 
 struct event {
     CUevent handle;
     CUcontext context;
-    unsigned users; /* atomic: how many host waits for the event are under way */
-    /* the state of the event's context (enum liveness); atomic, changed under the lock */
+    unsigned users; /* atomic: how many host waits for this event are under way */
+    /* enum liveness; atomic, changed under the lock of the event's owner */
     unsigned char liveness;
-    unsigned char state; /* in a fence's first event, the fence's state (enum state); atomic */
-    struct event *next;  /* the next event of the same fence, or of the store */
+    /* only in the first event of a fence: the fence's state (enum state); atomic */
+    unsigned char state;
+    struct event *next; /* the next event of the same fence, or of the list of unused events */
 };
 
 static inline enum liveness bfc_fence_event_liveness(const struct event *event) {
     return (enum liveness)bfc_load_seq_cst(&event->liveness);
 }
 
-/* Sets the liveness of the list's events of this context, except of dead ones, because a new
- * context may have the same handle as one that has ended. */
+/* Sets the liveness of those events in the list that are of this context. Dead events stay dead,
+ * because a new context may have the same handle as one that has ended. */
 void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
-/* Makes an event of the context, without timing, and puts it in front of the list `made`. */
+/* Creates an event without timing in `context`, and adds it to the front of the list `made`. */
 CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext context,
                                struct event **made);
 void bfc_fence_events_free(struct event *event);
 
-/* A store is a list of events for reuse, under a lock of the caller's. bfc_fence_events_take moves
- * a live event of the context from the store to the front of the list `taken`; false: there is
- * none. bfc_fence_events_store adds a list of events to the store, and frees those that are dead.
- * bfc_fence_events_purge frees the store's dead events. */
+/* A store is a list of unused events, guarded by a lock of the caller's. bfc_fence_events_take
+ * moves a live event of the context from the store to the front of the list `taken`; false: there
+ * is none. bfc_fence_events_store adds a list of events to the store, and frees those that are
+ * dead. bfc_fence_events_purge frees the store's dead events. */
 bool bfc_fence_events_take(struct event **store, CUcontext context, struct event **taken);
 void bfc_fence_events_store(struct event **store, struct event *events);
 void bfc_fence_events_purge(struct event **store);
@@ -58,8 +58,8 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 }
 
 /* Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
- * An event of a context that is about to end is not ready: it will soon be dead, or live again. A
- * query is not counted in `users`; only a host wait is. */
+ * An event of a context that is about to end is not ready: it will soon be dead, or live again.
+ * `users` does not count this query. */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;
@@ -72,9 +72,9 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
 }
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *events);
 
-/* Makes the context's later work wait for all events of the list. If one of them is of a context
- * that is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. The call is not counted in
- * `users`. */
+/* Makes the later work of `context` wait on the device for all events of the list. If the context
+ * of an event is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. `users` does not
+ * count this call. */
 static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, CUcontext context,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

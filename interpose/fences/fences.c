@@ -1,19 +1,20 @@
 /*
- * Fences: a ring of the pending ones in the order of their numbers, and a store of events for
- * reuse.
+ * Fences: a ring buffer of the pending fences in the order of their numbers, and a list of CUDA
+ * events for reuse.
  *
- * A fence gets its number and its place in the ring before its events are recorded. While it is not
- * recorded, or a thread uses its events (pins it), it delays the retirement of later fences. A
- * fence whose record failed is void: no block has it, its events are ignored, and it delays
- * nothing.
+ * A fence gets its number and its entry in the ring before its events are recorded. While it is not
+ * recorded, or a thread uses its events (pins it), it stays in the ring, and so do all later
+ * fences. A fence whose record failed is void: no block has it, its events are ignored, and it
+ * delays no other fence.
  *
  * The lock is a part of the gate (interpose/context/capture.h): a fence counts as inside the gate
- * while it is drawn but not recorded, or while a context is being made to wait for it. So a free
- * takes the lock only once and records its events outside it; a poll takes the lock twice, and once
- * more for each query.
+ * while it has a number but is not recorded, or while a context is being made to wait for it. So a
+ * free takes the lock only once and records its events outside it; a poll takes the lock twice, and
+ * once more for each query.
  *
- * Polling gallops: a complete event implies the earlier ones of its context, so while all pending
- * fences are of one context alone, a few queries retire hundreds of fences.
+ * A complete event implies that the earlier events of its context are complete. So while all
+ * pending fences are of one context alone, a poll queries fences at doubling distances: a few
+ * queries retire hundreds.
  */
 #include "interpose/fences/fences.h"
 
@@ -28,7 +29,7 @@
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 16 };
 #define NAP_NS 20000L /* the pause between two polls of a wait */
 
-/* The state of a fence. While it is RECORDING, it counts as inside the part of the gate. */
+/* The state of a fence; while it is RECORDING, a capture must not begin. */
 enum state { RECORDING, RECORDED, VOID };
 
 /* A context that is about to end; there is one entry for each thread that is ending it. */
@@ -38,34 +39,36 @@ struct ending {
 };
 
 struct entry {
-    /* a pending fence has one or more events; another entry has none, or one that can be used
+    /* the events of a pending fence; in an unused entry NULL, or one event that can be recorded
      * again */
     struct event *events;
-    unsigned pins; /* a count of threads that use the events now */
+    unsigned pins; /* how many threads use the events now; meanwhile the fence is not retired */
 };
 
-/* Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
- * Neither the first nor the last pending fence is void: a void last fence gives its number back.
- * The lock of `gate_part` guards everything except `ordered`. */
+/* The pending fences are numbers first to next - 1, each in the entry ring[number & (capacity -
+ * 1)]; all below `first` are complete. Neither the first nor the last pending fence is void. The
+ * lock of `gate_part` guards all fields except `ordered`. */
 struct bfc_fences {
     struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
     unsigned ordering;              /* how many threads are making a context wait for a fence */
     unsigned looking;               /* how many threads are querying fences */
-    uint64_t looked;                /* how often a thread has ended its queries */
+    uint64_t looked;                /* how many times a thread has finished its queries */
     bfc_fence first, next;
     struct entry *ring;
-    uint64_t capacity; /* number of places in the ring, a power of two */
-    /* how many pending fences are over another context than `usual`, or over several */
+    uint64_t capacity; /* number of entries in the ring, a power of two */
+    /* how many pending fences cover another context than `usual`, or several contexts */
     size_t mixed;
-    CUcontext usual; /* the context of the fence that was drawn when the ring was last empty */
-    /* how many fences the last poll has retired by its last query that succeeded */
+    /* the context of the fence that was first added when the ring was last empty */
+    CUcontext usual;
+    /* how far ahead of the first pending fence the last poll's last successful query was */
     uint64_t stride;
-    bfc_fence seen_recorded; /* no fence below this number is still being recorded */
-    bfc_fence handed_out;    /* the highest fence that was announced */
-    bfc_fence ordered;       /* atomic: the highest fence that the owner was made to wait for */
-    struct event *store;     /* events for reuse, besides those in the ring */
+    bfc_fence seen_recorded; /* no fence below this number is RECORDING; may lag behind */
+    bfc_fence handed_out;    /* the highest fence passed to bfc_fences_announce */
+    /* atomic: the highest fence that the context which owns the pool was made to wait for */
+    bfc_fence ordered;
+    struct event *store; /* unused events, besides those in the ring */
     struct ending *endings;
-    unsigned makers; /* how many threads are making events */
+    unsigned makers; /* how many threads are creating events */
     bool voids;      /* whether there has been a void fence since the ring was last empty */
 };
 
@@ -80,8 +83,6 @@ static void unlock_fences(struct bfc_fences *fences) {
 static struct entry *entry_of(const struct bfc_fences *fences, bfc_fence fence) {
     return &fences->ring[fence & (fences->capacity - 1)];
 }
-
-/* ---- the ring, under the lock ---- */
 
 static bool double_ring(struct bfc_fences *fences) {
     struct entry *ring = calloc(2 * fences->capacity, sizeof *ring);
@@ -110,8 +111,8 @@ static enum state state_of(const struct entry *entry) {
     return (enum state)bfc_load_acquire(&entry->events->state);
 }
 
-/* Whether no fence is being recorded, and no context is being made to wait for one. Called under
- * the lock. */
+/* Whether no fence is being recorded, and no context is being made to wait for one. The caller
+ * holds the lock. */
 static bool nothing_inside(struct bfc_gate_part *gate_part) {
     struct bfc_fences *fences = (struct bfc_fences *)gate_part;
     if (fences->seen_recorded < fences->first)
@@ -165,8 +166,8 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
     entry->events = NULL;
 }
 
-/* Drops a fence at either end of the ring. If the fence has one event, which is live, that event
- * stays for the next fence at the same place. */
+/* Removes the first or the last fence from the ring. If the fence has one event, which is live,
+ * that event stays in the fence's entry, for the next fence that gets this entry. */
 static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
     if (UNLIKELY(fences->mixed))
         fences->mixed -= is_mixed(fences, entry->events);
@@ -183,7 +184,7 @@ static void drop_void_firsts(struct bfc_fences *fences) {
         drop_entry(fences, entry_of(fences, fences->first++));
 }
 
-/* Drops the fences up to `fence`, which are complete, until one is in use or not yet recorded. */
+/* Retires the fences up to `fence`, which are complete, until one is pinned or not yet recorded. */
 static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
     while (fences->first <= fence && fences->first < fences->next) {
         struct entry *entry = entry_of(fences, fences->first);
@@ -196,8 +197,8 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
         drop_void_firsts(fences);
 }
 
-/* No block has a void fence, so its number can be drawn again while no later one was drawn. Without
- * that, frees that fail repeatedly would fill the ring behind one incomplete fence. */
+/* Removes void fences at the end of the ring, so that their numbers are used again: no block has
+ * them. Otherwise frees that fail repeatedly would fill the ring behind one incomplete fence. */
 static void drop_void_lasts(struct bfc_fences *fences) {
     while (is_void(fences, fences->next - 1))
         drop_entry(fences, entry_of(fences, --fences->next));
@@ -205,10 +206,8 @@ static void drop_void_lasts(struct bfc_fences *fences) {
         fences->seen_recorded = fences->next;
 }
 
-/* ---- events ---- */
-
-/* Takes one event for each context from the store. NULL: the store lacks one, and keeps the others.
- * Called under the lock. */
+/* Takes one unused event for each context. NULL: there are too few, and none is taken. The caller
+ * holds the lock. */
 static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext *contexts,
                                      size_t count) {
     struct event *taken = NULL;
@@ -220,9 +219,9 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
     return taken;
 }
 
-/* Counts the caller among `makers`, so that it may make events in these contexts. A thread that
+/* Counts the caller among `makers`, so that it may create events in these contexts. A thread that
  * ends a context waits until `makers` is 0. False: one of the contexts is about to end, and no
- * event may be made in it. */
+ * event may be created in it. */
 static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
     bool may = true;
     lock_fences(fences);
@@ -233,7 +232,7 @@ static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, s
     return may;
 }
 
-/* Makes a new event for each context, and puts them into the store. */
+/* Creates an event for each context, and stores them as unused. */
 static CUresult stock_up(struct bfc_fences *fences, const struct bfc_driver *driver,
                          const CUcontext *contexts, size_t count) {
     struct event *made = NULL;
@@ -249,9 +248,7 @@ static CUresult stock_up(struct bfc_fences *fences, const struct bfc_driver *dri
     return result;
 }
 
-/* ---- recording ---- */
-
-/* Gives a place in the ring one event for each context. False: the store has too few. */
+/* Gives an entry of the ring one event for each context. False: there are too few unused events. */
 static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
                              const CUcontext *contexts, size_t count) {
     clear_out(fences, entry);
@@ -259,8 +256,8 @@ static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
     return entry->events;
 }
 
-/* Draws a number for a fence over the contexts, and occupies its place in the ring.
- * CUDA_ERROR_NOT_READY: the store has too few events. */
+/* Gives a new fence over these contexts its number and its entry in the ring. CUDA_ERROR_NOT_READY:
+ * there are too few unused events. The caller holds the lock. */
 static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
                                   size_t count, struct event **events, bfc_fence *fence) {
     if (UNLIKELY(fences->next - fences->first == fences->capacity) && !double_ring(fences))
@@ -281,7 +278,7 @@ static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *co
     return CUDA_SUCCESS;
 }
 
-/* Draws a fence as soon as the part of the gate is not shut. Returns
+/* Gives a new fence its number while the gate is open. Returns
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if something captures. */
 static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *contexts,
                                    size_t count, struct event **events, bfc_fence *fence) {
@@ -301,8 +298,8 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Makes a fence void, because not all of its events could be recorded. Those that were recorded do
- * not show that the block is free without the others. */
+/* Makes a fence void, because not all of its events could be recorded. The others do not suffice to
+ * show that the block is free. */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
     bfc_store_release(&events->state, VOID);
@@ -317,8 +314,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     struct event *events = NULL;
     bfc_fence drawn = BFC_NO_FENCE;
     CUresult result;
-    /* Another thread may take the events that this one has put into the store; then this one makes
-     * more. */
+    /* another thread may take the events that this one has created; then this one creates more */
     while ((result = draw_inside(fences, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(fences, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
@@ -334,10 +330,8 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     return result;
 }
 
-/* ---- polling and waiting ---- */
-
-/* Pins a fence and returns its events; NULL: the fence is not pending, or not recorded. Called
- * under the lock. */
+/* Pins a fence and returns its events. NULL: the fence is not pending, or not recorded yet. The
+ * caller holds the lock. */
 static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
     if (fence < fences->first || fence >= fences->next ||
         state_of(entry_of(fences, fence)) != RECORDED)
@@ -356,7 +350,8 @@ static struct event *pin_event(struct bfc_fences *fences, bfc_fence fence) {
 /* Unpins a fence. It is still in the ring, because a pinned fence is not retired. */
 static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool complete) {
     entry_of(fences, fence)->pins--;
-    /* A complete fence implies that those before it are complete, if all are over one context. */
+    /* if all pending fences are of one context, a complete one implies that those before it are
+     * complete */
     if (complete && (fences->mixed == 0 || fence == fences->first))
         retire_up_to(fences, fence);
 }
@@ -367,11 +362,12 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
     unlock_fences(fences);
 }
 
-/* The queries of one poll. The first asks about the fence that lies as far ahead as the last poll's
- * last success reached. Each success doubles the step, as long as all pending fences are of one
- * context; a failure beyond the first pending fence goes back to that one. */
+/* The progress of one poll. It first queries the fence as far ahead of the first pending one as the
+ * last poll got. Each success doubles the distance, as long as all pending fences are of one
+ * context; after a failure the first pending fence is queried. */
 struct look {
-    struct event *events; /* the events of `fence`; NULL: this poll makes no further query */
+    /* the events of `fence`, which is pinned; NULL: this poll makes no further query */
+    struct event *events;
     bfc_fence fence;
     uint64_t step;
 };
@@ -384,7 +380,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->first + look->step - 1;
     look->events = pin_locked(fences, look->fence);
-    /* then the first pending fence is queried, which may be recorded */
+    /* that fence is not recorded, so the first pending fence is queried instead */
     if (!look->events && look->step > 1) {
         look->step = 1;
         look->fence = fences->first;
@@ -471,10 +467,8 @@ bool bfc_fences_await_polls(struct bfc_fences *fences) {
     return any;
 }
 
-/* ---- waiting ---- */
-
-/* Waits for the events. If that is impossible for now, because a context of theirs is about to end,
- * naps and returns CUDA_ERROR_NOT_READY. */
+/* Waits for the events. If one of their contexts is about to end, sleeps a little instead and
+ * returns CUDA_ERROR_NOT_READY. */
 static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
     CUresult result = bfc_fence_events_synchronize(driver, events);
     if (result == CUDA_ERROR_NOT_READY)
@@ -492,8 +486,17 @@ static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc
     return complete;
 }
 
+<<<<<<< HEAD
 /* Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
  * record it. */
+=======
+static bool is_pending(struct bfc_fences *fences) {
+    return complete_fence(fences) < bfc_fences_last(fences);
+}
+
+/* Waits for the first pending fence. If it is not recorded yet, sleeps a little, since another
+ * thread is about to record it. */
+>>>>>>> h-r1
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
     bfc_fence first = bfc_fences_known(fences) + 1;
     struct event *events = pin_event(fences, first);
@@ -501,8 +504,8 @@ static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_drive
         bfc_nap(NAP_NS);
         return CUDA_SUCCESS;
     }
-    /* This wait does not pass the gate, so the process's first capture may begin meanwhile. The
-     * thread is in relaxed mode so that the wait does no harm to that capture. */
+    /* This wait is outside the gate, so the process's first capture may begin meanwhile. Relaxed
+     * mode keeps the wait from invalidating that capture. */
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
@@ -545,11 +548,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
     return read_number(fences, &fences->next) - 1;
 }
 
-/* ---- ordering ---- */
-
-/* If the owner's context already waits for this fence or a later one, there is nothing to do. Then
- * `handed_out` need not rise either, since `ordered` only takes values that were announced
- * before. */
+/* If the owner's context already waits for this fence or a later one, there is nothing to do.
+ * `handed_out` need not rise then, since it is at least as high as `ordered`. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))
@@ -591,9 +591,7 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
     return result;
 }
 
-/* ---- a context's end ---- */
-
-/* Removes events that are not live from those places of the ring that hold no pending fence. */
+/* Removes events that are not live from those entries of the ring that hold no pending fence. */
 static void clear_idle(struct bfc_fences *fences) {
     for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
         struct entry *entry = entry_of(fences, fence);
@@ -616,7 +614,7 @@ static bool is_used(const struct entry *entry, CUcontext context) {
     return used;
 }
 
-/* Whether any call is under way that may use events of the context. */
+/* Whether any call is under way that may use an event of this context. */
 static bool are_used(struct bfc_fences *fences, CUcontext context) {
     bool used = fences->makers != 0 || fences->ordering != 0 || fences->looking != 0;
     for (bfc_fence fence = fences->first; fence < fences->next && !used; fence++)
@@ -629,8 +627,8 @@ struct suspension {
     CUcontext context;
 };
 
-/* Marks the context's events as ENDING. True: no call uses them. It is called repeatedly, so that
- * events that were made meanwhile are marked too. */
+/* Marks the context's events as ENDING. Returns whether no call uses them. It is called repeatedly,
+ * so that events that were created meanwhile are marked too. */
 static bool put_fences_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_fences *fences = suspension->fences;

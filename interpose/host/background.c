@@ -1,11 +1,10 @@
 /*
- * The library's own threads, and background work: two flags, by which a piece of work and the
- * process's exit see each other.
+ * The library's own threads, and the two variables (`working` and `stopping`) by which background
+ * work and the process's exit see each other.
  *
  * pthread_create and pthread_attr_setstacksize are looked up, because before glibc 2.34 they are in
  * libpthread, which a process without a driver may lack. sigprocmask is used in place of
- * pthread_sigmask, which would need glibc 2.32; in Linux it changes the calling thread's mask
- * alone.
+ * pthread_sigmask, which would need glibc 2.32; in Linux it changes only the calling thread's mask.
  */
 #include "interpose/host/background.h"
 
@@ -19,11 +18,10 @@
 #include "interpose/host/c_library.h"
 
 static __thread bool is_background INITIAL_EXEC;
-static unsigned working; /* atomic: how many pieces of work are under way */
-static bool stopping;    /* atomic: whether no further work may begin */
-static pid_t starter;    /* atomic: id of the process that has started the threads */
-
-/* ---- starting ---- */
+/* atomic: how many threads are between bfc_background_begin and bfc_background_end */
+static unsigned working;
+static bool stopping; /* atomic: whether no further work may begin */
+static pid_t starter; /* atomic: id of the process that started the background threads */
 
 static void set_stack(pthread_attr_t *attributes, size_t bytes) {
     int (*set_stack_size)(pthread_attr_t *, size_t);
@@ -55,14 +53,14 @@ bool bfc_thread_start(void *(*run)(void *argument), void *argument, size_t stack
     return created;
 }
 
-/* Forbids further work, and waits for work under way. */
+/* Forbids further background work, and waits for work under way, a second at most. */
 static void stop_work(void) {
     bfc_store_seq_cst(&stopping, true);
     bfc_await_zero(&working, BFC_NS_PER_SECOND);
 }
 
-/* Stops the background threads at exit, before the driver's own handlers run, which were registered
- * before the threads were started. The wait for their last calls is bounded, since such a call may
+/* Stops the background threads at exit, before the driver's exit handlers run, which were
+ * registered before the threads were started. The wait is bounded, since a thread's last call may
  * wait for work of the device that never ends. A forked child has no such threads. */
 static void stop_at_exit(void *unused) {
     (void)unused;
@@ -81,8 +79,6 @@ bool bfc_background_start(void *(*run)(void *), void *argument) {
     return bfc_thread_start(run, argument, STACK_BYTES);
 }
 
-/* ---- working ---- */
-
 void bfc_background_enter(void) {
     is_background = true;
 }
@@ -99,9 +95,8 @@ bool bfc_background_is_stopped(void) {
     return is_background && bfc_background_is_over();
 }
 
-/* Begins a piece of work: publishes `working`, and then checks `stopping`, while a stop does both
- * in the reverse order. So if a piece of work and a stop begin together, at least one of them sees
- * the other. */
+/* Increments `working`, and then checks `stopping`, while a stop sets `stopping` and then reads
+ * `working`. So if both happen together, at least one of the threads sees the other. */
 bool bfc_background_begin(void) {
     bfc_fetch_add_seq_cst(&working, 1);
     if (!bfc_background_is_stopped())

@@ -1,10 +1,11 @@
 /*
- * Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables.
+ * Finds functions of the C library by a walk over the dynamic symbol tables of the loaded objects.
  *
- * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
- * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So the functions here
- * that a dlsym needs call none of those, and are not instrumented. The loader's list of objects
- * begins with those of the process's start, which are never unloaded; the C library is among them.
+ * A sanitizer's runtime that is preloaded before this library calls this library's dlsym before it
+ * can serve the functions of the C library that it replaces (strcmp, dl_iterate_phdr). So the
+ * functions here that dlsym needs call none of those, and are not instrumented. The loader's list
+ * of objects begins with those of the process's start, which are never unloaded; the C library is
+ * among them.
  */
 #include "interpose/host/c_library.h"
 
@@ -17,11 +18,12 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* Weak, so that the loader itself does not become a library that we need by name. */
+/* Weak, so that this library need not be linked to the loader, which defines the variable. */
 #pragma weak _r_debug
 
-/* Returns the address that an entry of the dynamic section holds. On the processors that we know,
- * glibc has added the object's base to the entry; on others the entry is an offset from there. */
+/* Returns the address that an entry of the dynamic section holds. On the supported processors glibc
+ * has added the object's base address to the entry; on others the entry is an offset from the
+ * base. */
 NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
     return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
@@ -72,7 +74,8 @@ NO_SANITIZER static uint32_t hash_name(const char *name) {
     return hash;
 }
 
-/* Whether a plain reference binds to the symbol: a version with the top bit set is hidden. */
+/* Whether a reference without a version would be bound to the symbol. If the top bit of its version
+ * is set, the symbol is hidden from such references. */
 NO_SANITIZER static bool is_default(const struct bfc_dynamic *dynamic, uint32_t index) {
     return !dynamic->versions || (dynamic->versions[index] & 0x8000) == 0;
 }
@@ -84,7 +87,8 @@ NO_SANITIZER static bool is_symbol(const struct bfc_dynamic *dynamic, uint32_t i
            same_text(dynamic->strings + symbol->st_name, name);
 }
 
-/* Searches all symbols of an object without a GNU hash section; the older section says how many. */
+/* Searches all symbols of an object without a GNU hash section; DT_HASH tells how many there
+ * are. */
 NO_SANITIZER static const ElfW(Sym) *
     find_slowly(const struct bfc_dynamic *dynamic, const char *name) {
     for (uint32_t index = 1; dynamic->hash && index < dynamic->hash[1]; index++)
@@ -95,8 +99,8 @@ NO_SANITIZER static const ElfW(Sym) *
 
 NO_SANITIZER static const ElfW(Sym) *
     find_symbol(const struct bfc_dynamic *dynamic, const char *name) {
-    /* The GNU hash section: bucket count, first hashed symbol, Bloom words, shift; then the tables.
-     */
+    /* the GNU hash section: bucket count, first hashed symbol, Bloom words, shift, then the
+     * tables */
     const uint32_t *table = dynamic->gnu_hash;
     uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
     const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
@@ -130,15 +134,16 @@ NO_SANITIZER static const char *file_of(const char *path) {
     return file;
 }
 
-/* Before glibc 2.34, libdl.so.2 and libpthread.so.0 have functions that libc.so.6 has since
- * then. */
+/* Whether the file is the C library, or one of libdl, libpthread and the loader: before glibc 2.34
+ * some functions of today's libc.so.6 are in those. */
 NO_SANITIZER static bool is_c_library(const char *path) {
     const char *file = file_of(path);
     return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
            begins_with(file, "libpthread.so.") || begins_with(file, "ld-linux");
 }
 
-/* Returns the name of the symbol's version, or "": the indices 0 and 1 mean that there is none. */
+/* Returns the name of the symbol's version, or "". Version indices 0 and 1 mean that there is
+ * none. */
 NO_SANITIZER static const char *version_of(const struct bfc_dynamic *dynamic,
                                            const ElfW(Sym) * symbol) {
     unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
@@ -201,9 +206,9 @@ struct link_map *bfc_object_of(const void *address) {
     return map;
 }
 
-/* Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which a driver need not be linked to. So
- * the library is loaded by the function with which the C library loads modules of its own (for
- * iconv); that function requires a flag of the C library's own dlopen. */
+/* Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which may not be loaded. It is loaded by
+ * the function with which the C library loads its own modules (for iconv), which requires a flag
+ * that only the C library uses. */
 NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     const int flag_of_dlopen = INT_MIN;
     void *(*load)(const char *, int);
@@ -211,7 +216,8 @@ NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     return load && load("libdl.so.2", RTLD_NOW | flag_of_dlopen) ? bfc_c_function(name) : NULL;
 }
 
-/* Relaxed order is enough for `found`, since every thread finds the same address of code. */
+/* Looks a function up and stores the result in `*found`. Relaxed order suffices, since every thread
+ * finds the same address of code. */
 NO_SANITIZER static void *find_once(void **found, const char *name) {
     void *function = bfc_load_relaxed(found);
     if (!function) {

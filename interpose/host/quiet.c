@@ -1,4 +1,4 @@
-/* Calls that raise no signal in the program, and writing to standard error. */
+/* System calls that raise no signal in the program, and writing to standard error. */
 #include "interpose/host/quiet.h"
 
 #include <errno.h>
@@ -13,14 +13,12 @@
 #include "base/cancel.h"
 #include "base/shared_folder.h"
 
-#define TIMEOUT_MS 100 /* how long to wait for a standard error that accepts nothing */
-
-/* ---- signals ---- */
+#define TIMEOUT_MS 100 /* how long to wait until standard error accepts text */
 
 static const int raised_by_calls[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
 
-/* sigprocmask is used, since in Linux it changes only the calling thread's mask, and
- * pthread_sigmask would need glibc 2.32 */
+/* sigprocmask is used, since pthread_sigmask would need glibc 2.32; in Linux both change only the
+ * calling thread's mask */
 void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigset_t held;
     quiet->cancel = bfc_cancel_disable();
@@ -31,8 +29,9 @@ void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigpending(&quiet->pending);
 }
 
-/* Consumes the signal. The kernel delivers a signal of this thread before one of the whole process,
- * so the signal that is consumed is the one that our call has raised. */
+/* Consumes the signals that the library's system calls have raised. The kernel delivers a signal of
+ * this thread before one of the whole process, so it is the library's own signal that is
+ * consumed. */
 void bfc_quiet_end(const struct bfc_quiet *quiet) {
     const struct timespec at_once = {0};
     int reason = errno;
@@ -51,14 +50,12 @@ void bfc_quiet_end(const struct bfc_quiet *quiet) {
     errno = reason;
 }
 
-/* ---- standard error ---- */
-
 static dev_t first_device;
 static ino_t first_inode;
 static bool was_open;
 
-/* Calls fstat without the C library: looking a function up would cost the start of every process
- * some 900 instructions, and errno as much again. */
+/* Calls fstat without the C library: at the start of every process, looking the function up would
+ * cost some 900 instructions, and looking errno up as many again. */
 static long call_fstat(long file, struct stat *status) {
 #if defined(__x86_64__)
     long result = SYS_fstat;
@@ -73,8 +70,8 @@ static long call_fstat(long file, struct stat *status) {
 #endif
 }
 
-/* Runs at the process's start, the only moment at which descriptor 2 is standard error for certain.
- * It costs one system call. */
+/* Remembers which file descriptor 2 is when the process starts, the only time at which it is
+ * certainly standard error. Costs one system call. */
 __attribute__((constructor)) static void remember_standard_error(void) {
     struct stat status;
     was_open = call_fstat(STDERR_FILENO, &status) == 0;
@@ -84,16 +81,16 @@ __attribute__((constructor)) static void remember_standard_error(void) {
     first_inode = status.st_ino;
 }
 
-/* Whether files of this kind have inodes of their own; there are kinds, such as event counters, all
+/* Whether files of this type have inodes of their own. There are types, such as event counters, all
  * files of which share one inode. */
 static bool has_kind(const struct stat *status) {
     return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode) || S_ISFIFO(status->st_mode) ||
            S_ISSOCK(status->st_mode);
 }
 
-/* Returns true if a program has put its log file on descriptors 1 and 2 with dup2: they are one
- * file, opened in the same mode, which children inherit. The two ends of a pipe are one file too,
- * but differ in their mode. */
+/* Whether descriptors 1 and 2 are the same file, as when a program has put its log file on both
+ * with dup2: opened in the same mode, and inherited by children. The two ends of a pipe are the
+ * same file, too, but their modes differ. */
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -103,8 +100,9 @@ static bool is_standard_output(const struct stat *status) {
            fcntl(STDOUT_FILENO, F_GETFD) == 0;
 }
 
-/* Whether descriptor 2 is the standard error that the program was started with, or the file that
- * the program has given to both standard streams; never a file that merely has its number. */
+/* Whether descriptor 2 is the standard error that the program was started with, or a file that the
+ * program has put on both standard streams. Any other file only has the number 2 by chance, and
+ * must not be written to. */
 static bool is_standard_error(void) {
     struct stat status;
     if (!bfc_file_status(STDERR_FILENO, &status) || !has_kind(&status))
@@ -115,8 +113,8 @@ static bool is_standard_error(void) {
 }
 
 /* Whether standard error accepts text. A pipe that nobody reads, or a stopped terminal, would delay
- * the program. So after a line that was not accepted, later lines are not waited for until one is
- * accepted. */
+ * the program. So once a line was not accepted, later lines are not waited for until one is
+ * accepted at once. */
 static bool takes_text(void) {
     static bool stuck; /* atomic: whether the last line was not accepted */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -131,8 +129,8 @@ void bfc_quiet_write(const char *text, size_t size) {
     int reason = errno, cancel = bfc_cancel_disable();
     if (is_standard_error() && takes_text()) {
         bfc_quiet_begin(&quiet);
-        /* Writes the text by one call, so that lines of several processes do not mix. If the call
-         * fails, nothing can be done. */
+        /* One call writes the whole text, so that lines of several processes do not mix. If the
+         * call fails, nothing can be done. */
         ssize_t written = write(STDERR_FILENO, text, size);
         (void)written;
         bfc_quiet_end(&quiet);

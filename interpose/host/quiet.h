@@ -7,19 +7,19 @@
 #include <sys/types.h>
 
 /*
- * Between these two calls, a system call that would raise a signal when it fails (SIGPIPE,
- * SIGXFSZ), or stop a background process (SIGTTOU), only fails: its signal is consumed, and a
- * signal that was pending before stays. It is not a cancellation point either.
+ * A system call between bfc_quiet_begin and bfc_quiet_end that would raise a signal when it fails
+ * (SIGPIPE, SIGXFSZ), or stop a background process (SIGTTOU), only fails: its signal is consumed. A
+ * signal that was pending before stays pending. The call is no cancellation point either.
  */
 struct bfc_quiet {
     sigset_t mask, pending;
     int cancel;
 };
 void bfc_quiet_begin(struct bfc_quiet *quiet);
-void bfc_quiet_end(const struct bfc_quiet *quiet); /* keeps errno */
+void bfc_quiet_end(const struct bfc_quiet *quiet); /* does not change errno */
 
-/* Writes once to standard error, if descriptor 2 is still that and accepts the text within a
- * moment. */
+/* Writes to standard error, once, if descriptor 2 still is standard error and accepts the text
+ * within 100 ms. */
 void bfc_quiet_write(const char *text, size_t size);
 
 #endif

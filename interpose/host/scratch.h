@@ -1,7 +1,7 @@
 /*
- * Memory for the length of a call, for buffers that are too large for the smallest stack of a
- * thread (PTHREAD_STACK_MIN). It comes from the kernel, since this thread may be inside the
- * program's malloc. Only for calls that are rare and slow anyway.
+ * Memory for the length of a function call, for buffers that are too large for the smallest
+ * possible stack of a thread (PTHREAD_STACK_MIN). It comes from the kernel, since the caller may be
+ * inside the program's malloc. Only for functions that are rare and slow anyway.
  */
 #ifndef BFC_INTERPOSE_SCRATCH_H
 #define BFC_INTERPOSE_SCRATCH_H

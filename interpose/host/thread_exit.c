@@ -1,11 +1,11 @@
-/* Has functions called at the end of a thread. */
+/* Has functions called when a thread ends. */
 #include "interpose/host/thread_exit.h"
 
 #include <stddef.h>
 
 int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-/* A symbol that identifies this library, which the compiler's start files usually define; they are
- * left out (meson.build). */
+/* Identifies this library to the C library. The compiler's start files usually define this symbol,
+ * but meson.build leaves them out. */
 void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 void bfc_at_thread_exit(bool *registered, void (*function)(void *)) {

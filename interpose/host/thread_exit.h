@@ -1,8 +1,6 @@
 /*
- * Calls a function when a thread ends.
- *
- * It uses glibc's own registry (since 2.18). A pthread key would take one of the program's slots,
- * and is in libc.so.6 only since 2.34.
+ * Has functions called when a thread ends, by glibc's registry (since 2.18). A pthread key would
+ * take one of the few that the program has, and is in libc.so.6 only since 2.34.
  */
 #ifndef BFC_INTERPOSE_THREAD_EXIT_H
 #define BFC_INTERPOSE_THREAD_EXIT_H
