@@ -15,11 +15,12 @@ static void hide_behind_table(const CUuuid *id) {
 }
 
 /*
- * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
- * driver. Those that the runtime and cuBLAS ask for are not known to submit work. They load
- * modules, find contexts and keep what belongs to one, tell tools of calls (ids and what they hold:
- * the source of ZLUDA, 2025), write the error log (libcudart 13.0 only hands that one formats with
- * arguments), and tell a context's device and number (cuBLAS). Any other table may submit work.
+ * cuGetExportTable gives tables of functions without documented names, by which NVIDIA's runtime,
+ * libraries and tools call the driver. The tables in `known`, which the runtime and cuBLAS ask for,
+ * are not known to submit work: their functions load modules, find contexts, keep data for a
+ * context, and tell tools of calls (as the source of ZLUDA, 2025, says); write the error log
+ * (libcudart 13.0 passes them format strings); and tell a context's device and number (cuBLAS).
+ * Functions of any other table may submit work that no hook sees.
  */
 void bfc_unseen_note_table(const CUuuid *id) {
     static const char known[][sizeof id->bytes + 1] = {
@@ -38,8 +39,8 @@ void bfc_unseen_note_table(const CUuuid *id) {
     hide_behind_table(id);
 }
 
-/* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
- * attributes that are newer than this library is not known. */
+/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. So
+ * may, for all that is known, a launch with an attribute that is newer than this library. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {
