@@ -486,17 +486,8 @@ static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc
     return complete;
 }
 
-<<<<<<< HEAD
-/* Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
- * record it. */
-=======
-static bool is_pending(struct bfc_fences *fences) {
-    return complete_fence(fences) < bfc_fences_last(fences);
-}
-
 /* Waits for the first pending fence. If it is not recorded yet, sleeps a little, since another
  * thread is about to record it. */
->>>>>>> h-r1
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
     bfc_fence first = bfc_fences_known(fences) + 1;
     struct event *events = pin_event(fences, first);

@@ -1,4 +1,4 @@
-/* Checks by samples that all work goes to the only stream. */
+/* Checks, at one free in 4,096, that the process's work really goes to one stream alone. */
 #include "interpose/features/gate/check_streams.h"
 
 #include "base/atomic.h"
@@ -12,18 +12,23 @@
 
 enum { CHECK_EVERY = 4096 };
 
-/* An event may be seen as complete a little later than one that was recorded after it. */
+/* How many nanoseconds the event over the context may stay incomplete after the one in the stream:
+ * the driver may show two events as complete in either order. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
-static bool is_busy; /* atomic: a thread uses `check`; other threads then skip the check */
+static bool is_busy; /* atomic; true: a thread uses `check`, and other threads skip their check */
 static struct {
-    uint64_t arena;       /* sequence of the arena whose context has the events; 0: none */
-    struct event *events; /* two: one in the stream, one over the whole context */
+    uint64_t arena;       /* `sequence` of the arena in whose context the events were made; 0: no
+                             event was made yet */
+    struct event *events; /* two: the first is recorded in the stream, the second over all
+                             streams of the context */
     bool is_under_way;
-    uint64_t late_since; /* when the second event alone was first seen incomplete; 0: never yet */
+    uint64_t late_since; /* when the second event was first seen incomplete although the first
+                             was complete, by bfc_now_ns; 0: never */
 } check;
 
-/* The events of an arena that has ended were destroyed with its context. */
+/* Makes the two events in the arena's context, unless they are there. Events of an earlier arena
+ * are only forgotten: the driver destroyed them with their context. False: the driver refused. */
 static bool have_events(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (check.arena == arena->sequence)
         return true;
@@ -38,8 +43,8 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
-/* Records the event in the only stream. Where no stream was used yet, nothing needs recording: all
- * earlier work is complete, so the event counts as complete as well. */
+/* Records the event in the stream. If no stream was used yet, nothing is recorded: an event that
+ * was never recorded counts as complete, as all earlier work is. */
 static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event, CUstream stream) {
     if (stream == BFC_STREAM_NONE_YET)
         return CUDA_SUCCESS;
@@ -47,8 +52,8 @@ static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event,
     return is_stream ? driver->cuEventRecord(event, stream) : CUDA_ERROR_NOT_READY;
 }
 
-/* Records the two events that a check compares (check_streams.h). The check is under way only if no
- * thread submitted work between them. */
+/* Records the two events that a check compares (check_streams.h). If a thread submitted work
+ * between the two records, they would cover different work, and the check is dropped. */
 static void record_both(const struct bfc_driver *driver, const struct bfc_arena *arena,
                         CUstream stream) {
     uint64_t before, after;
@@ -64,8 +69,9 @@ static void record_both(const struct bfc_driver *driver, const struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* Begins a check. While bfc_only_stream_hold holds the only stream, it is not destroyed. It is held
- * before the gate is entered, since a thread that changes the streams takes both in that order. */
+/* Begins a check. bfc_only_stream_hold keeps the stream from being destroyed before its event is
+ * recorded. It comes before bfc_gate_enter, since a thread that changes the state of the streams
+ * takes both in that order: the other order could deadlock. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (!driver->cuEventRecord || !have_events(driver, arena))
         return;

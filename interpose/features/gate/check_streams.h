@@ -1,18 +1,19 @@
 /*
- * The sampled check that all work goes to the only stream (only_stream.h): an
- * event in that stream, and one that covers the whole context. If the first is complete and the
- * second stays incomplete, work was submitted by a call that no hook saw; then nothing is taken
- * from the only stream any more. Thread-safe.
+ * The sampled check that all work goes to the only stream (only_stream.h). It records one event in
+ * that stream and one over all streams of the context. If the first is complete and the second
+ * stays incomplete, a call that has no hook has submitted work to another stream; then every free
+ * takes a fence again until the process ends. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_CHECK_STREAMS_H
 #define BFC_INTERPOSE_CHECK_STREAMS_H
 
 #include "interpose/arena/state.h"
 
-enum { BFC_CHECK_LOOK = 32 }; /* frees from one look at a check to the next */
+enum { BFC_CHECK_LOOK = 32 }; /* frees from one query of a check's events to the next */
 
-/* To be called at every 32nd free of a block that is ready because of the only stream, with its
- * number: begins a check at every 4,096th, and looks at one that is under way. */
+/* To be called at every 32nd free that needed no fence because of the only stream. `number` is what
+ * bfc_only_stream_orders returned for that free. Begins a check if `number` is a multiple of 4,096;
+ * if a check is under way, queries its events. */
 void bfc_check_streams(const struct bfc_driver *driver, const struct bfc_arena *arena,
                        uint64_t number);
 

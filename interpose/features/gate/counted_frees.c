@@ -1,4 +1,5 @@
-/* Frees without a fence, and frees that share one. */
+/* Frees in modes lazy and ordered that need no fence, or share a fence with earlier frees, because
+ * submissions of work are counted. */
 #include "interpose/features/gate/counted_frees.h"
 
 #include "base/atomic.h"
@@ -12,10 +13,10 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_modes.h"
 
-/* Whether a freed block is ready at once, without a fence, because all work goes to one stream: the
- * work of the block's next owner then runs after that of its last. The result is that of
- * bfc_only_stream_orders. A block of pages never is, since unmapping a page does not wait for
- * work. */
+/* Whether a freed block may be handed out at once, without a fence, because all work goes to one
+ * stream: work on the block's next use then runs after work on its last. Returns what
+ * bfc_only_stream_orders returns, which is 0 if a fence is needed. An arena of pages always needs
+ * fences: its free pages may be unmapped, and unmapping does not wait for work. */
 static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool may = bfc_only_stream_may_be() && !arena->has_pages && !bfc_arena_is_host(arena) &&
                !bfc_load_relaxed(&arena->fatal) && !bfc_contexts_are_several() &&
@@ -23,16 +24,19 @@ static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct b
     return may ? bfc_only_stream_orders() : 0;
 }
 
-/* The last fence that the calling thread has recorded. As long as the number of submissions is the
- * one noted here, the fence covers all work. */
+/* The last fence that the calling thread has recorded. As long as no thread has submitted work
+ * since, so that bfc_submissions_count gives the number that is kept here, the fence covers all
+ * work. */
 static __thread struct {
-    uint64_t arena; /* the arena's sequence */
+    uint64_t arena; /* `sequence` of the fence's arena; 0: the thread has recorded no fence yet */
     uint64_t submissions;
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
-/* Begins a trial of the only stream (only_stream.h), if one is due. A new fence proves the trial:
- * an earlier one that is not recorded yet could become void, and would then count as complete. */
+/* From time to time begins an attempt to return to the state of one stream, called a trial
+ * (only_stream.h), which succeeds when a fence that is recorded now is complete. It is a new fence,
+ * since one that another thread has drawn but not recorded counts as complete if its record fails.
+ */
 static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();

@@ -1,4 +1,5 @@
-/* The feature `gate`: counts submissions, and saves fences and waits by that (BFC_GATE). */
+/* The feature `gate` (BFC_GATE): counts the calls that submit work, and spares frees the fences and
+ * waits that are not needed because of what was submitted. */
 #include "interpose/config/process.h"
 #include "interpose/driver/driver.h"
 #include "interpose/features/gate/counted_frees.h"
@@ -8,8 +9,8 @@
 #include "interpose/features/gate/unseen_work.h"
 #include "interpose/table/feature.h"
 
-/* By default (BFC_GATE=auto) submissions are counted where that saves fences: not in mode sync, nor
- * with a driver that is too old for fences (can_fence). */
+/* By default (BFC_GATE=auto) submissions are counted only where frees record fences: not in mode
+ * sync, nor with a driver of before CUDA 12.5, which cannot record an event over a context. */
 static bool is_wanted(const struct bfc_driver *driver) {
     struct bfc_options options;
     if (!bfc_process_read_options(&options))

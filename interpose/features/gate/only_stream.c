@@ -1,9 +1,11 @@
 /*
- * The state of the only stream: one word, changed under a lock and read without one.
+ * The state of the only stream (only_stream.h): bfc_only.stream, one word that is changed under a
+ * lock and read without one. It is the handle of the only stream, or says that no stream was used
+ * yet, that there are many streams, or that the state is changing.
  *
  * A free counts itself and then reads the word; a thread that changes the word reads the count of
- * frees afterwards. So either the free sees that there are many streams, or the change sees the
- * free, and orders the other streams behind its block's last work.
+ * frees afterwards. So either the free sees the new word and takes a fence, or the thread that
+ * changes it sees the free, and makes other streams wait for the last work on the freed block.
  */
 #include "interpose/features/gate/only_stream.h"
 
@@ -22,33 +24,47 @@
 #include "interpose/fences/fences.h"
 #include "interpose/stats/published_segment.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all changes */
-static CUstream state = BFC_STREAMS_MANY; /* what bfc_only.stream says while the gate is open */
-static CUresult (*waker)(void); /* atomic; NULL: the gate is open. Else bfc_only.stream says
-                                   CHANGING, so that every submission comes to this file */
-static CUstream partner; /* atomic: a blocking stream that counts as one with the legacy stream */
-static CUstream leaving; /* atomic: the stream that was alone, while the word says CHANGING */
-static unsigned bars;    /* how many reasons keep a trial (only_stream.h) from beginning */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while the fields below change */
+/* What bfc_only.stream says while submissions are not held up (`waker`). */
+static CUstream state = BFC_STREAMS_MANY;
+/* Atomic. Not NULL: submissions are held up, since bfc_only_stream_close was called with this
+ * function. bfc_only.stream then says CHANGING, so each submission calls bfc_only_stream_meet. */
+static CUresult (*waker)(void);
+/* Atomic: a blocking stream that counts as one with the legacy stream; NULL: there is none. */
+static CUstream partner;
+/* Atomic: the former only stream, while bfc_only.stream says CHANGING. */
+static CUstream leaving;
+/* How many calls of bfc_only_stream_bar were not yet followed by one of bfc_only_stream_unbar.
+ * Above 0, no trial (only_stream.h) begins. */
+static unsigned bars;
 
-/* The numbers of the last trial of the state of one stream, and of the last that succeeded. While
- * they differ, no block is ready at once when it is freed. */
+/* The number of the last attempt (trial, only_stream.h) to return to the state of one stream, and
+ * of the last attempt that succeeded. While they differ, each free takes a fence. */
 static uint64_t trial, succeeded; /* atomic */
+/* The last trial succeeds when `fence` is complete, in the arena whose `sequence` is `arena`. 0: no
+ * fence was recorded for it yet. */
 static struct {
     uint64_t arena;
     bfc_fence fence;
-} proof; /* the last trial succeeds when this fence is complete */
+} proof;
 
-/* Each end of the state of one stream doubles the number of frees until the next trial. */
+/* A trial begins FIRST_PAUSE frees with fences after the last. Each time that the state of one
+ * stream ends, this pause doubles, up to LONGEST_PAUSE. A wait for a context counts as FREES_A_WAIT
+ * frees. */
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
 static int pause_of_trials = FIRST_PAUSE;
 
-/* What frees write, each field atomic, apart from what submissions read. */
+/* What frees write, each field atomic; on cache lines of their own, since every launch of a kernel
+ * reads the word bfc_only.stream. */
 static struct ON_LINES_OF_ITS_OWN {
-    uint64_t freed;   /* frees whose block was ready at once */
-    uint64_t ordered; /* this many of `freed`, or more: their blocks' last work is complete, or
-                         later work waits for it */
-    uint64_t early;   /* frees in a state in which no stream was used yet; they need no order */
-    int to_trial;     /* frees until the next trial */
+    /* how many frees took no fence because of the only stream; also counts frees that then found
+     * the state changed, and took one */
+    uint64_t freed;
+    /* of this many of `freed`, from the first on, the last work on the block is complete, or all
+     * later work waits for it */
+    uint64_t ordered;
+    uint64_t early; /* frees while no stream was used yet, when all work was complete */
+    int to_trial;   /* how many frees are left until the next trial is due */
 } frees = {.to_trial = FIRST_PAUSE};
 
 static CUstream read_word(void) {
@@ -99,9 +115,9 @@ static void note_ordered(uint64_t freed) {
         ;
 }
 
-/* Orders the later work of every context behind its work so far, for the frees that needed no
- * fence. Called under the lock while bfc_only.stream is CHANGING, so that no such free is added
- * meanwhile. */
+/* Makes the later work of every context wait for its work so far, because frees took no fence while
+ * there was one stream. Called under the lock while bfc_only.stream is CHANGING: frees take fences
+ * then, so no free without one is added meanwhile. */
 static void order_all(void) {
     struct bfc_arena *arena = NULL;
     uint64_t freed = bfc_load_seq_cst(&frees.freed);
@@ -112,7 +128,7 @@ static void order_all(void) {
     note_ordered(freed);
 }
 
-/* ---- changes of the word, under the lock ---- */
+/* ---- changes of bfc_only.stream, under the lock ---- */
 
 static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
@@ -184,12 +200,14 @@ static void meet_stream(CUstream stream) {
     publish_streams();
 }
 
-/* Meets the stream while the gate is open. False: it is closed, or was closed meanwhile. */
+/* Notes a submission to the stream, which may become the only one or end the state of one stream.
+ * False: submissions are held up (bfc_only_stream_close), and nothing was noted. */
 static bool meet_if_open(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (bfc_load_seq_cst(&waker))
         return false;
-    /* The stream that is being left may go on meanwhile: the change orders others behind it. */
+    /* While the state of one stream ends, submissions to that stream need not wait: the thread that
+     * ends the state makes other streams wait for them. */
     if (only == BFC_STREAMS_MANY || stream == BFC_STREAMS_MANY ||
         (only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
         (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)))
@@ -202,8 +220,8 @@ static bool meet_if_open(CUstream stream) {
     return open;
 }
 
-/* Who closes the gate waits until no thread is inside a submission; so this thread is not while it
- * waits for the gate to open. */
+/* While the thread is held up, it does not count as inside a submission: whoever holds submissions
+ * up waits until no thread is inside one. */
 CUresult bfc_only_stream_meet(CUstream stream) {
     CUresult result = CUDA_SUCCESS;
     if (stream != BFC_STREAMS_MANY)
@@ -228,8 +246,8 @@ bool bfc_only_stream_close(CUresult (*wake)(void)) {
 
 void bfc_only_stream_open(void) {
     pthread_mutex_lock(&lock);
-    /* Whoever has read CHANGING while the gate was closed must not take its stream for the one that
-     * an earlier change was leaving. */
+    /* A thread that has read CHANGING while submissions were held up compares its stream with
+     * `leaving`, which must not still name the stream of an earlier change. */
     bfc_store_seq_cst(&leaving, BFC_STREAM_NONE_YET);
     bfc_store_seq_cst(&waker, NULL);
     write_word(state);
@@ -258,7 +276,7 @@ void bfc_only_stream_unbar(void) {
     change_bars(-1, false);
 }
 
-static bool given_up; /* atomic */
+static bool given_up; /* atomic; true: submissions may be unseen, so each free takes a fence */
 
 void bfc_only_stream_tell_hidden(void) {
     static bool logged;
@@ -272,7 +290,8 @@ void bfc_only_stream_tell_hidden(void) {
         bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
 }
 
-/* Trials are barred when this returns, also for the second of two threads that call it at once. */
+/* Each caller bars trials itself, so that no trial begins after its call returns even if another
+ * thread, which called first, has not come so far. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
         return;
@@ -287,8 +306,9 @@ void bfc_only_stream_hide(const char *what) {
         wake();
 }
 
-/* While the word changes, the stream may be the one that is being left: then the end of the change
- * is waited for, so that no new stream of this handle passes for it. */
+/* While bfc_only.stream says CHANGING, the stream may be the former only stream (`leaving`), whose
+ * submissions go on. The end of the change is waited for, lest a new stream with the same handle is
+ * taken for it. */
 void bfc_only_stream_destroyed(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
@@ -309,8 +329,9 @@ void bfc_only_stream_release(void) {
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
-    /* No work uses the block, whatever comes next. Were it ordered later all the same, a stream
-     * might wait for a kernel that waits for what the program does next in that stream. */
+    /* No work under way uses the block, since all work is complete. So the free is not counted in
+     * `freed`: otherwise a stream would later wait for the work of another, perhaps for a kernel
+     * that ends only after what the program does next in the waiting stream. */
     if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
         return has_succeeded() ? bfc_fetch_add_relaxed(&frees.early, 1) + 1 : 0;
     uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
@@ -321,8 +342,9 @@ uint64_t bfc_only_stream_orders(void) {
 
 /* ---- trials ---- */
 
-/* Begins a trial. False: there are reasons against it, or a thread is inside a submission. The word
- * is changed first, so a thread that begins a submission meanwhile waits for the lock. */
+/* Begins a trial (only_stream.h), and stores the sum of submissions. False: something forbids it,
+ * or a thread is inside a submission. The word changes before submissions are counted, so a thread
+ * that submits meanwhile is counted, or sees the new word and waits for the lock. */
 static bool begin_trial(uint64_t *sum) {
     if (bars || read_word() != BFC_STREAMS_MANY || bfc_captures_exist() || bfc_peers_known() ||
         bfc_contexts_are_several())
@@ -337,7 +359,7 @@ static bool begin_trial(uint64_t *sum) {
     return false;
 }
 
-/* Counts frees that have `passed`; true: it is time for a trial. */
+/* Counts down by `passed` frees to the next trial (only_stream.h). True: it is due. */
 static bool is_due(int passed) {
     return bfc_fetch_sub_relaxed(&frees.to_trial, passed) <= passed;
 }
@@ -377,9 +399,10 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The lock keeps a trial from beginning between its number and its count of submissions: a wait
- * whose moment lay between the two would prove the trial, though a submission that the count finds
- * ended may have come after the wait began. */
+/* What is known as a wait begins. The lock is taken, so that no thread is in the middle of
+ * begin_trial, between the trial's number and its count of submissions. Otherwise the wait could
+ * prove that trial, although work that was submitted between the two may have come after the wait
+ * began. */
 struct bfc_moment bfc_only_stream_moment(void) {
     struct bfc_moment moment = {0};
     if (bfc_process_is_forked())
@@ -392,8 +415,9 @@ struct bfc_moment bfc_only_stream_moment(void) {
     return moment;
 }
 
-/* Begins a trial after a wait for all work that was submitted before the moment. If nothing was
- * submitted since, no work is under way, so the trial has succeeded already. */
+/* Begins a trial (only_stream.h), if one is due, after a wait for all work that was submitted
+ * before `moment`. If nothing was submitted since, no work is under way, and the trial succeeds at
+ * once. */
 static void restart_trial(const struct bfc_moment *moment) {
     uint64_t sum;
     if (!moment->is_known || !is_due(FREES_A_WAIT) || !begin_trial(&sum))

@@ -3,12 +3,12 @@
  * freed can be handed out at once, since the work of its next owner runs after that of its last.
  * The legacy stream and one blocking stream count as one: each waits for the other's work.
  *
- * A submission to another stream ends that: before it goes on, all later work of the context is
- * made to wait on the device for the work of the stream that was alone. From then on there are many
- * streams, until a trial finds that there is one again.
+ * A call that submits work to another stream ends that state: before the call goes on, all later
+ * work of the context is made to wait on the device for the work of the only stream. From then on
+ * there are many streams, until an attempt to return to one succeeds (a trial, see below).
  *
- * Thread-safe. A thread that ends the state of one stream may call the driver; it holds a lock of
- * this file alone.
+ * Thread-safe. A thread that ends the state of one stream calls the driver meanwhile, and holds
+ * only the lock of only_stream.c.
  */
 #ifndef BFC_INTERPOSE_ONLY_STREAM_H
 #define BFC_INTERPOSE_ONLY_STREAM_H
@@ -16,71 +16,77 @@
 #include "interpose/table/counter.h"
 #include "pool/pool.h"
 
-/* To be called before any hook is given out, if submissions are to be counted. */
+/* To be called before the program gets any hook, if submissions are to be counted. */
 void bfc_only_stream_begin_process(void);
 
-/* Makes a stream the only one, or ends that state, before a submission to it goes on. While the
- * gate is closed, calls the function that was given first, and returns its error. */
+/* To be called before a submission to the stream goes on: makes the stream the only one, or ends
+ * the state of one stream. From bfc_only_stream_close on, first calls the function that was passed
+ * to that, and returns its error, with which the submission must be refused. */
 CUresult bfc_only_stream_meet(CUstream stream);
 
 /*
  * From bfc_only_stream_close to bfc_only_stream_open every submission and every other use of memory
- * (bfc_stay_awake) comes to bfc_only_stream_meet, which calls `wake` until the gate is open or
- * `wake` returns an error. Those that began before are counted by bfc_submissions_count; if
- * bfc_only_stream_close returns false, because the kernel has no barrier for all threads, one of
- * them may be missed.
+ * (bfc_stay_awake) is held up in bfc_only_stream_meet, which calls `wake` until
+ * bfc_only_stream_open was called or `wake` returns an error. Submissions that began before
+ * bfc_only_stream_close are counted by bfc_submissions_count. If bfc_only_stream_close returns
+ * false, because the kernel has no memory barrier for all threads, one of them may be missed.
  */
 bool bfc_only_stream_close(CUresult (*wake)(void));
 void bfc_only_stream_open(void);
 
-/* Whether all work may go to one stream at present: a cheap look, to be confirmed by
- * bfc_only_stream_orders. */
+/* Whether all work may go to one stream at present. This only reads a word; whether a free needs no
+ * fence, bfc_only_stream_orders decides. */
 static inline bool bfc_only_stream_may_be(void) {
     CUstream only = bfc_load_relaxed(&bfc_only.stream);
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
-/* To be called just before a block is given back to its pool. Returns 0 if work in another stream
- * could use the memory before the block's last work is done, so that the block needs a fence. Else
- * it may be handed out at once; the result counts such frees. The caller has made sure that no
- * peer, other context or process can use the memory. */
+/* To be called just before a freed block goes back to its pool. Returns 0 if the block needs a
+ * fence, since work in another stream could use its memory before the last work on it is done.
+ * Otherwise the block may be handed out at once, and the result is the number of such frees so far.
+ * The caller has made sure that no peer, other context or process can use the memory. */
 uint64_t bfc_only_stream_orders(void);
 
-/* Ends the state of one stream, until a trial succeeds. After bfc_only_stream_bar no trial may
- * begin until each call of it was followed by one of bfc_only_stream_unbar. */
+/* bfc_only_stream_leave ends the state of one stream, until a trial (see below) succeeds.
+ * bfc_only_stream_bar does so too, and no trial begins until bfc_only_stream_unbar was called as
+ * often as bfc_only_stream_bar. */
 void bfc_only_stream_leave(void);
 void bfc_only_stream_bar(void);
 void bfc_only_stream_unbar(void);
 
-/* From now on some submissions may be unseen, because of `what`: no stream is the only one any
- * more, which the log tells. */
+/* From now on work may be submitted by calls without a hook, because of `what`: until the process
+ * ends, no stream counts as the only one, and a message in the log names `what`. */
 void bfc_only_stream_hide(const char *what);
 
-/* Tells the log and bfcstat that submissions may be unseen, if bfc_only_stream_hide was called
- * before there were settings or a segment. */
+/* Tells the log and bfcstat what bfc_only_stream_hide was told, if that was called before the
+ * settings were read or the segment for bfcstat was made. */
 void bfc_only_stream_tell_hidden(void);
 
-/* The stream is about to be destroyed, and its handle may come to mean another. */
+/* To be called before the program destroys the stream, whose handle the driver may then give to
+ * another stream. */
 void bfc_only_stream_destroyed(CUstream stream);
 
-/* Until bfc_only_stream_release nothing changes, and the only stream is not destroyed.
- * bfc_only_stream_hold returns the only stream, or one of the values in counter.h that are no
- * streams. Not reentrant; no function of this header may be called in between. */
+/* Between bfc_only_stream_hold and bfc_only_stream_release the state does not change, and the only
+ * stream is not destroyed. bfc_only_stream_hold returns the only stream, or one of the values of
+ * interpose/table/counter.h that are no streams. No other function of this header may be called in
+ * between. */
 CUstream bfc_only_stream_hold(void);
 void bfc_only_stream_release(void);
 
 /*
- * A trial finds out whether a program with many streams has come back to one. It begins at a moment
- * at which no thread is inside a submission. From then on the stream of each submission is compared
- * with that of the first; a second stream ends the trial. Work from before the moment may still run
- * in any stream, so no block is ready at once until all of that work is known to be complete: then
- * the trial has succeeded.
+ * A trial finds out whether a program that used many streams has come back to using one. It begins
+ * when no thread is inside a submission. From then on the stream of each submission is compared
+ * with that of the first, and a second stream ends the trial. Work that was submitted before the
+ * trial may still run in any stream. So frees take fences until all of that work is known to be
+ * complete: then the trial has succeeded, and there is an only stream again.
  *
- * bfc_only_stream_try begins a trial if there is no reason against one and the last ended long
- * enough ago, and returns its number, or 0. The caller then records a fence, and names it and the
- * `sequence` of its arena by bfc_only_stream_await. That fence covers the work from before, so the
- * trial succeeds when bfc_only_stream_completed is told that the fence is complete; or when
- * bfc_only_stream_waited is told of a wait, begun later, for all work of the process.
+ * bfc_only_stream_try begins a trial if nothing forbids one and the last was long enough ago, and
+ * returns its number, or 0. The caller then records a fence, and names that fence and the
+ * `sequence` of its arena by bfc_only_stream_await. The fence covers all work from before the
+ * trial, so the trial succeeds when bfc_only_stream_completed is told that the fence is complete.
+ * It also succeeds when bfc_only_stream_waited is told of a wait for all work of the process;
+ * `moment` is what bfc_only_stream_moment returned as that wait began, which must be after the
+ * trial did.
  */
 struct bfc_moment bfc_only_stream_moment(void);
 uint64_t bfc_only_stream_try(void);
@@ -88,7 +94,8 @@ void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);
 void bfc_only_stream_completed(uint64_t sequence, bfc_fence complete);
 void bfc_only_stream_waited(const struct bfc_moment *moment);
 
-/* Tells of a wait for the stream's work that began when bfc_only_stream_freed returned `freed`. */
+/* bfc_only_stream_waited_for tells that the stream's work was waited for; `freed` is what
+ * bfc_only_stream_freed returned just before that wait began. */
 uint64_t bfc_only_stream_freed(void);
 void bfc_only_stream_waited_for(CUstream stream, uint64_t freed);
 

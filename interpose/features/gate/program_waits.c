@@ -1,4 +1,4 @@
-/* The program's waits for all work of a context. */
+/* What the program's own waits for all work of a context tell about fences and later frees. */
 #include "interpose/features/gate/program_waits.h"
 
 #include "base/atomic.h"
@@ -18,8 +18,9 @@ struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, 
     return wait;
 }
 
-/* After the wait, the context counts as having passed the fences that were recorded before it; a
- * fence that got its number before the wait but is recorded after it does not count. */
+/* After a successful wait the fences that were recorded before it are complete, and the blocks
+ * under them ready. A fence that got its number before the wait, but is recorded after it, is not
+ * counted as complete. */
 void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
     struct bfc_arena *arena = wait->arena;
     if (!arena)

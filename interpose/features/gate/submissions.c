@@ -1,4 +1,4 @@
-/* Counts the submissions of all threads. */
+/* Counts the submissions of all threads, and the streams that they went to. */
 #include "interpose/features/gate/submissions.h"
 
 #include <errno.h>
@@ -15,11 +15,13 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the four variables below */
+/* Guards `submitters` and `count_of_ended`, and writes to `why_hidden` and `hidden_by`. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_submitter *submitters;
-static uint64_t count_of_ended; /* submissions of threads that have ended */
+static uint64_t count_of_ended; /* the sum of `count` over threads that have ended */
 static char why_hidden[96];
-static const char *hidden_by; /* atomic; NULL or why_hidden */
+/* Atomic. Why some submissions may be unseen (`why_hidden`); NULL: all are seen. */
+static const char *hidden_by;
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -31,7 +33,8 @@ static void end_thread(void *unused) {
         link = &(*link)->next;
     if (*link) {
         *link = bfc_submitter.next;
-        /* A thread that was cancelled inside a submission counts as one that has left it. */
+        /* A thread that was cancelled inside a submission has its count rounded up, as if the
+         * submission had ended: otherwise submissions would count as under way for ever. */
         count_of_ended +=
             (bfc_submitter.count + BFC_SUBMISSION - 1) & ~(uint64_t)(BFC_SUBMISSION - 1);
     }
@@ -52,8 +55,9 @@ static void add_submitter(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Blocks signals meanwhile, so that no signal handler of the thread submits before the thread is
- * added. If the host has no memory to note the thread's end, its submissions cannot be counted. */
+/* Signals are blocked meanwhile: a handler that ran in between could submit work, and would add the
+ * thread to the list a second time. If the host has no memory to register end_thread, the thread is
+ * not in the list, so submissions count as unseen from then on. */
 void bfc_submitter_begin(void) {
     sigset_t all, before;
     if (bfc_process_is_forked())
@@ -66,7 +70,8 @@ void bfc_submitter_begin(void) {
         bfc_counter->hide("no memory to note a thread's end");
 }
 
-/* The kernel must be asked once whether the process may ask for such barriers. */
+/* A process must register once before it may ask the kernel for barriers, so if the barrier fails,
+ * the process registers and tries again. */
 bool bfc_submissions_barrier(void) {
     int error = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0 ||
@@ -91,10 +96,10 @@ bool bfc_submissions_count(uint64_t *sum) {
     return known;
 }
 
-/* A table of the streams' handles, hashed. A handle stays for good: one that comes to mean another
- * stream is not counted again. */
+/* A hash table of the handles of streams that had work. A handle is never removed, so a stream that
+ * gets the handle of a destroyed one is not counted again. */
 enum { STREAMS_BITS = 10 };
-static CUstream streams[1 << STREAMS_BITS]; /* atomic */
+static CUstream streams[1 << STREAMS_BITS]; /* each atomic; NULL: the place is free */
 
 void bfc_submissions_note_stream(CUstream stream) {
     bfc_submitter.last = stream;

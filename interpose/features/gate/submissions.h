@@ -1,4 +1,5 @@
-/* The submissions of all threads (interpose/table/counter.h). Thread-safe. */
+/* Submissions: the program's calls that give the device work, counted over all threads. The hooks
+ * of such calls count them in each thread (interpose/table/counter.h). Thread-safe. */
 #ifndef BFC_INTERPOSE_SUBMISSIONS_H
 #define BFC_INTERPOSE_SUBMISSIONS_H
 
@@ -6,38 +7,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Adds the calling thread to those whose submissions are counted. A forked child counts nothing. */
+/* To be called at the calling thread's first submission: adds the thread to those that
+ * bfc_submissions_count sums up. In a forked child, nothing is counted. */
 void bfc_submitter_begin(void);
 
 /*
- * Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.
- * While the sum is the same, no work was submitted: all that was submitted before the first of two
- * calls had ended its submission then.
+ * Stores the sum of the submissions of all threads. False: a thread is inside a submission, or some
+ * submissions may be unseen. If two calls return true with the same sum, no work was submitted
+ * between them.
  */
 bool bfc_submissions_count(uint64_t *sum);
 
 /*
- * Has the kernel run a memory barrier in every thread of the process. What the caller wrote before,
- * a thread reads as it begins a submission, unless bfc_submissions_count finds that submission from
- * now on. False: the kernel cannot (Linux before 4.14, or a sandbox).
+ * Has the kernel run a memory barrier in every thread of the process. After it, each submission of
+ * another thread either reads what the caller wrote before the barrier, or is found by
+ * bfc_submissions_count. False: the kernel cannot do that (Linux before 4.14, or a sandbox).
  */
 bool bfc_submissions_barrier(void);
 
-/* Notes, for bfcstat, that the calling thread submits work to the stream. */
+/* Notes that the calling thread submits work to the stream, so that bfcstat can show how many
+ * streams had work. */
 void bfc_submissions_note_stream(CUstream stream);
 
-/* From now on some submissions may be unseen, because of `what`: nothing is known of them any more.
- * False: that was so before. */
+/* Notes that work may be submitted by calls without a hook, because of `what`: from now on
+ * bfc_submissions_count returns false. Returns false if that was so already. */
 bool bfc_submissions_hide(const char *what);
 
 /*
- * Once the process exits, submissions count as unseen, so that frees ask the driver again: when the
- * driver has ended, it answers each with an error. To be called when the driver works: exit runs
- * handlers in reverse order, so ours runs before the driver's.
+ * Registers an exit handler from which on submissions count as unseen. Frees then call the driver
+ * again, and so return the driver's error once the driver has ended, as they do natively. To be
+ * called after the driver was initialised: exit handlers run in reverse order, so ours runs before
+ * the driver's.
  */
 void bfc_submissions_stop_at_exit(void);
 
-/* Why submissions are not known, or NULL. */
+/* Returns why submissions may be unseen; NULL: all are seen. */
 const char *bfc_submissions_hidden_by(void);
 
 #endif

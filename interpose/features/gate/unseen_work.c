@@ -17,13 +17,14 @@ static void hide_behind_table(const CUuuid *id) {
 }
 
 /*
- * Tables of functions without names, by which NVIDIA's runtime, libraries and tools call the
- * driver. These are not known to submit work. The runtime's load modules, find contexts and keep
- * what belongs to one, tell tools of calls (ids and what they hold: the source of ZLUDA, 2025) and
- * write the error log (libcudart 13.0 only hands that one formats with arguments). cuBLAS and cuFFT
- * ask for tables that tell of contexts and modules (NVIDIA's names for them are
- * CU_ETID_ToolsContext and CU_ETID_ToolsModule). The last one is asked for by compilers alone
- * (NVRTC, nvJitLink and cuDNN's), which need no device. Any other table may submit work.
+ * cuGetExportTable gives tables of functions without documented names, by which NVIDIA's runtime,
+ * libraries and tools call the driver. The tables in `known` are not known to submit work. The
+ * runtime's load modules, find contexts, keep data for a context, tell tools of calls (as the
+ * source of ZLUDA, 2025, says) and write the error log (libcudart 13.0 passes them format strings).
+ * cuBLAS and cuFFT ask for tables that tell of contexts and modules, which NVIDIA names
+ * CU_ETID_ToolsContext and CU_ETID_ToolsModule. The last table is asked for by compilers alone
+ * (NVRTC, nvJitLink, cuDNN's), which need no device. Functions of any other table may submit work
+ * that no hook sees.
  */
 void bfc_unseen_note_table(const void **table, const CUuuid *id) {
     static const char known[][sizeof id->bytes + 1] = {
@@ -45,8 +46,8 @@ void bfc_unseen_note_table(const void **table, const CUuuid *id) {
         hide_behind_table(id);
 }
 
-/* A programmatic dependent launch may begin before the preceding kernel has ended. The meaning of
- * attributes that are newer than this library is not known. */
+/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. So
+ * may, for all that is known, a launch with an attribute that is newer than this library. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {

@@ -1,15 +1,17 @@
-/* Work that no hook may see, or that does not wait for the work before it. Thread-safe. */
+/* Work that may be submitted by functions without a hook, and kernels that need not wait for
+ * earlier work of their stream. Thread-safe. */
 #ifndef BFC_INTERPOSE_UNSEEN_WORK_H
 #define BFC_INTERPOSE_UNSEEN_WORK_H
 
 #include <cuda.h>
 #include <stdbool.h>
 
-/* The driver gives the program the table of functions with this id. If these may submit work, a
- * copy of the table takes its place, or from now on work may be unseen. */
+/* Notes that cuGetExportTable is about to give the program the table of functions with this id. If
+ * the functions may submit work, a copy is put into *table (unknown_tables.h); if it cannot be
+ * copied, work counts as unseen from then on. */
 void bfc_unseen_note_table(const void **table, const CUuuid *id);
 
-/* Whether the launch's work may overlap with earlier work of its stream. */
+/* Whether the launched kernel may run while earlier work of its stream still does. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how);
 
 #endif
