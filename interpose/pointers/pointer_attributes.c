@@ -210,15 +210,13 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
-    CUresult result;
     if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value) {
-        result = driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
+        CUresult got = driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
         /* The driver's answer of pages, but not of memory that it allocated. */
-        return is_ours(&span) && result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE
-                                                                    : result;
+        return is_ours(&span) && got == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : got;
     }
     unsigned on;
     memcpy(&on, value, sizeof on);
-    result = on ? show_region(driver, &span) : CUDA_SUCCESS;
+    CUresult result = on ? show_region(driver, &span) : CUDA_SUCCESS;
     return result == CUDA_SUCCESS ? bfc_sync_memops_set(driver, &span, pointer, on) : result;
 }
