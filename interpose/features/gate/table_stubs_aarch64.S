@@ -26,7 +26,9 @@ enter_table_call:
     stp     q6, q7, [sp, #176]
     mov     x0, x17
     add     x1, sp, #72
-    bl      bfc_table_call_begin
+    adrp    x16, bfc_table_calls
+    ldr     x16, [x16, #:lo12:bfc_table_calls]
+    blr     x16
     mov     x16, x0
     ldp     x0, x1, [sp]
     ldp     x2, x3, [sp, #16]
@@ -47,12 +49,22 @@ bfc_table_call_returns:
     stp     x0, x1, [sp]
     stp     q0, q1, [sp, #16]
     stp     q2, q3, [sp, #48]
-    bl      bfc_table_call_end
+    adrp    x16, bfc_table_calls
+    add     x16, x16, #:lo12:bfc_table_calls
+    ldr     x16, [x16, #8]
+    blr     x16
     mov     x30, x0
     ldp     x0, x1, [sp]
     ldp     q0, q1, [sp, #16]
     ldp     q2, q3, [sp, #48]
     add     sp, sp, #80
     ret
+
+    .bss
+    .balign 8
+    .hidden bfc_table_calls
+    .globl  bfc_table_calls
+bfc_table_calls:
+    .zero   16
 
     .section .note.GNU-stack, "", %progbits

@@ -1,7 +1,7 @@
 /*
  * The entries of a copied table (unknown_tables.c). A stub tells its place by its call. All registers
  * that may carry an argument are kept, also rax, which says how many vector registers do; the stack
- * holds what it held, but for the return address, which bfc_table_call_begin replaces.
+ * holds what it held, but for the return address, which unknown_tables.c replaces.
  */
     .text
     .balign 16
@@ -35,7 +35,7 @@ enter_table_call:
     movups  %xmm7, 176(%rsp)
     mov     8(%rbp), %rdi
     lea     16(%rbp), %rsi
-    call    bfc_table_call_begin
+    call    *bfc_table_calls(%rip)
     mov     %rax, %r11
     mov     (%rsp), %rdi
     mov     8(%rsp), %rsi
@@ -66,7 +66,7 @@ bfc_table_call_returns:
     mov     %rdx, 8(%rsp)
     movups  %xmm0, 16(%rsp)
     movups  %xmm1, 32(%rsp)
-    call    bfc_table_call_end
+    call    *bfc_table_calls+8(%rip)
     mov     %rax, %r11
     mov     (%rsp), %rax
     mov     8(%rsp), %rdx
@@ -74,5 +74,12 @@ bfc_table_call_returns:
     movups  32(%rsp), %xmm1
     add     $48, %rsp
     jmp     *%r11
+
+    .bss
+    .balign 8
+    .hidden bfc_table_calls
+    .globl  bfc_table_calls
+bfc_table_calls:
+    .zero   16
 
     .section .note.GNU-stack, "", @progbits

@@ -45,12 +45,14 @@ static const void *words[ENTRIES_MOST + TABLES_MOST]; /* the copies, one after t
 static void *functions[ENTRIES_MOST]; /* the driver's, by the number of the stub that calls each */
 static size_t function_count;
 
-/* In table_stubs_*.S, which call the other two: bfc_table_call_begin returns the function to go on
- * to, bfc_table_call_end the true return address. */
+/* In table_stubs_*.S, which calls the two functions of bfc_table_calls: `begin` returns the
+ * function to go on to, `end` the true return address. */
 HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
-HIDDEN void *bfc_table_call_begin(const char *stub, void **return_address);
-HIDDEN void *bfc_table_call_end(void);
+HIDDEN extern struct {
+    void *(*begin)(const char *stub, void **return_address);
+    void *(*end)(void);
+} bfc_table_calls;
 
 /* Where the processor keeps a second stack of return addresses, a changed one ends the process. */
 static bool has_shadow_stack(void) {
@@ -67,7 +69,7 @@ static CUresult refuse_call(void) {
     return thread.refused;
 }
 
-void *bfc_table_call_begin(const char *stub, void **return_address) {
+static void *begin_call(const char *stub, void **return_address) {
     void *function = functions[(size_t)(stub - bfc_table_stubs) / STUB_BYTES];
     uint64_t end;
     if (thread.depth == NESTED_MOST) { /* its end cannot be seen */
@@ -86,7 +88,7 @@ void *bfc_table_call_begin(const char *stub, void **return_address) {
     return function;
 }
 
-void *bfc_table_call_end(void) {
+static void *end_call(void) {
     struct call call = thread.calls[thread.depth - 1];
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     thread.depth--;
@@ -132,6 +134,8 @@ static size_t count_words(const void *const *table) {
 static const void **add_copy(const void *const *theirs, size_t count) {
     if (!count || table_count == TABLES_MOST || function_count + count - 1 > ENTRIES_MOST)
         return NULL;
+    bfc_table_calls.begin = begin_call;
+    bfc_table_calls.end = end_call;
     const void **ours = words + word_count;
     ours[0] = theirs[0];
     for (size_t i = 1; i < count; i++) {
