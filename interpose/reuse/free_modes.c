@@ -126,7 +126,7 @@ static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bf
 static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_arena *arena,
                                     bfc_fence last) {
     bfc_fence complete = bfc_fences_known(arena->fences);
-    if (last - complete >= LOOK_EVERY)
+    if (complete + LOOK_EVERY <= last)
         complete = bfc_fences_poll(arena->fences, driver);
     bfc_pool_complete(arena->pool, complete);
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
