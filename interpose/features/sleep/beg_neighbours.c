@@ -1,8 +1,8 @@
 /*
  * Asks other jobs of the user to sleep, those first that have been idle longest.
  *
- * What another process's segment says is only a hint on whom to ask: the asked job decides by its
- * own settings.
+ * The other jobs' published segments only say whom to ask; each job decides by its own settings
+ * whether it falls asleep.
  */
 #include <sys/mman.h>
 
@@ -18,15 +18,15 @@
 #include "segment/request.h"
 
 #define NAP_NS 1000000L
-/* The longest that an asked job may take to answer, and to give its memory back once it has begun
- * to fall asleep. */
+/* How long to wait for a job's answer to the request, and, once the job has begun to fall asleep,
+ * for the end of that. */
 #define ANSWER_NS (2 * BFC_NS_PER_SECOND)
 #define FALL_NS (60 * BFC_NS_PER_SECOND)
 
-/* Another job that may sleep. */
+/* Another job of the user on the same device. */
 struct neighbour {
-    struct bfc_segment_header *header; /* its segment, mapped here; NULL: the job was asked, or may
-                                        * not be */
+    struct bfc_segment_header *header; /* the job's published segment, mapped; NULL: the job
+                                        * was asked already, or must not be asked */
     uint64_t active_ns;
 };
 
@@ -71,8 +71,8 @@ static bool is_asleep(const struct bfc_segment_header *header) {
     return bfc_load_acquire(&header->sleep.state) == BFC_SLEEP_ASLEEP;
 }
 
-/* Asks a job to sleep and waits for its answer. Returns whether its memory is free: it has fallen
- * asleep, or has ended. */
+/* Asks a job to sleep and waits for its answer. Returns whether the job has fallen asleep or ended,
+ * so that its memory is free. */
 static bool ask_job(struct bfc_segment_header *header, const struct bfc_call *call) {
     uint64_t began = bfc_kernel_now_ns();
     bfc_request_sleep(header, &header->sleep.begged);

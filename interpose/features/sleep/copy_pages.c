@@ -32,8 +32,8 @@ void bfc_page_copier_close(const struct bfc_driver *driver, struct bfc_page_copi
     *copier = (struct bfc_page_copier){{NULL, NULL}, {NULL, NULL}};
 }
 
-/* A range of device memory that is being copied to or from the store's file, where its bytes are at
- * the offset `at`. */
+/* A range of device memory that is being copied to or from a file, where its bytes begin at the
+ * offset `at`. */
 struct transfer {
     const struct bfc_driver *driver;
     const struct bfc_page_copier *copier;

@@ -21,17 +21,19 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-/* The longest that a fall waits for threads inside submissions and for work of the device, in all.
- * A fall for another job that is due the memory (FORCED_) waits longer, since the program would not
- * stop by itself. */
+/* How long, in all, falling asleep waits for threads that are inside calls and for work of the
+ * device. It waits longer (FORCED_) if it is for another job whose turn it is, while the program
+ * goes on working: such a program may have much work queued. */
 #define LIMIT_NS BFC_NS_PER_SECOND
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
-static bool is_forced;       /* whether the fall that the turn's holder makes is forced (sleep.h) */
-static uint64_t waits_until; /* when the fall's waits must end */
+static bool
+    is_forced; /* whether the process falls asleep for a job whose turn it is (bfc_fall_asleep) */
+static uint64_t
+    waits_until; /* when the waits for threads and work must end, by bfc_kernel_now_ns */
 
-/* Why the fall must end. */
+/* Returns why the process must not go on falling asleep; NULL: it may go on. */
 static const char *find_interruption(void) {
     if (bfc_background_is_over())
         return "the process exits";
@@ -47,8 +49,6 @@ static bool goes_on(void) {
     return !find_interruption();
 }
 
-/* ---- what forbids sleep ---- */
-
 static bool work_may_be_unseen(void) {
     return bfc_load_acquire(&bfc_segment_counters()->gate.state) == BFC_GATE_GIVEN_UP;
 }
@@ -57,8 +57,9 @@ static bool is_ours(const struct bfc_arena *arena) {
     return !bfc_arena_is_host(arena);
 }
 
-/* Returns why some context forbids sleep; NULL: none does. Any context may copy to and from a
- * pool's memory, but only the work of contexts with an arena is waited for. */
+/* Returns why some context of the process forbids sleep; NULL: none does. A context in which
+ * nothing was allocated forbids it: its work may copy to and from other contexts' memory, and is
+ * not waited for, since it has no arena. */
 static const char *find_company(void) {
     struct bfc_arena *arena = NULL;
     unsigned own = 0;
@@ -88,10 +89,8 @@ static const char *find_obstacle(void) {
                : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
 }
 
-/* ---- the steps ---- */
-
-/* Waits until no thread is inside a submission. One that waits for the gate to open does not count
- * as inside. */
+/* Waits until no thread is inside a call that submits work. A thread that waits for the process to
+ * wake does not count as inside. Returns why the process must stay awake, or NULL. */
 static const char *await_threads(void) {
     uint64_t sum;
     while (!bfc_counter->count(&sum)) {
@@ -143,8 +142,8 @@ static const char *await_contexts(void) {
     return why;
 }
 
-/* Whether an arena's memory may go. It must stay where other devices have access to it, by peer
- * access or a registration: no fence shows when these write to it. */
+/* Whether the arena's memory may go back to the device. It must stay if other devices have access
+ * to it, by peer access or a registration: no fence shows when they write to it. */
 static bool may_sleep(struct bfc_arena *arena) {
     return arena->features[bfc_load_relaxed(&bfc_sleep_slot)] && !bfc_reuse_has_peers(arena) &&
            !bfc_load_acquire(&arena->registered) && !bfc_load_acquire(&arena->ended);
@@ -190,8 +189,6 @@ static const char *save_arenas(char *text, size_t size) {
     return NULL;
 }
 
-/* ---- all steps together ---- */
-
 static const char *chosen_place(void) {
     const struct bfc_process *process = bfc_process_if_made();
     return process ? process->options.sleep_to : "";
@@ -212,7 +209,7 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
-/* Returns how many reserved bytes are still on the device, also those of pools without pages. */
+/* Returns how many bytes of all pools are still on the device, also of pools without pages. */
 static uint64_t find_kept(void) {
     struct bfc_arena *arena = NULL;
     struct bfc_pool_stats stats;
@@ -227,8 +224,8 @@ static uint64_t find_kept(void) {
     return kept;
 }
 
-/* Gives the pages back to the device. Stops once a thread asks for the turn, since that thread
- * waits for the memory; the rest of the pages stays. */
+/* Gives the pages of all arenas back to the device. Stops when a thread waits to wake the process;
+ * the remaining pages stay where they are. */
 static void release_arenas(uint64_t began) {
     struct bfc_segment_sleep *told = bfc_sleep_told();
     uint64_t all = 0;

@@ -46,8 +46,8 @@
 #include "interpose/arena/state.h"
 #include "layout/segment.h"
 
-/* The index in arena->features where an arena that has pages keeps its calls for them (struct
- * bfc_page_calls). */
+/* The index in arena->features of the driver calls for an arena's pages (struct bfc_page_calls);
+ * that entry is NULL for an arena without pages. */
 extern unsigned bfc_sleep_slot;
 
 /* The part of the published segment that describes sleep; without a segment, memory in its
@@ -56,28 +56,24 @@ struct bfc_segment_sleep *bfc_sleep_told(void);
 
 enum bfc_sleep_state bfc_sleep_state(void);
 
-/* Puts the process to sleep. `forced`: although the program goes on working, whose calls then wait.
- * False: it is awake, and the segment's `why` says why. To be called by a thread of the library,
- * inside bfc_background_begin. */
+/* Puts the process to sleep. `forced`: even if the program goes on working; its calls then wait.
+ * False: the process is awake, and `why` in the published segment says why. To be called by a
+ * thread of the library, inside bfc_background_begin. */
 bool bfc_fall_asleep(bool forced);
 
 /* Wakes the process, if it is not awake. Returns CUDA_SUCCESS, or the error with which a call that
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets what is asleep of contexts that have ended; a thread that has the turn does that when it
- * gives it. */
+/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn, that
+ * thread does it when it gives the turn away. */
 void bfc_sleep_forget_ended(void);
 
-/* ---- the sleeper's thread ---- */
-
-/* Starts the thread, if the settings want it. */
+/* Starts the thread that puts the process to sleep, if the settings want that. */
 void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* Has the thread look at the requests in the segment, and starts it if it does not run. */
+/* Has that thread look at the requests in the published segment; starts it if it does not run. */
 void bfc_sleeper_asked(struct bfc_segment_header *published);
-
-/* ---- other jobs ---- */
 
 /* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle
  * first, until the call is served. */

@@ -8,14 +8,15 @@
 #include "interpose/table/feature.h"
 #include "pool/pages.h"
 
-/* In a forked child nothing wakes: the pages stay frozen. */
+/* Wakes the process for a pool that has to grow. A forked child cannot wake, so that there the pool
+ * gets an error. */
 static int wake_for_pool(void *arena) {
     (void)arena;
     return bfc_process_is_forked() ? CUDA_ERROR_NOT_INITIALIZED : (int)bfc_wake_up();
 }
 
-/* Gives the pool the calls for pages that the feature `pages`, which is asked first, has chosen,
- * and adds a call that wakes the process. */
+/* Adds the call that wakes the process to the page calls which the feature `pages` has given the
+ * pool; that feature is registered before this one. */
 static void serve_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
                        struct bfc_upstream *upstream) {
     (void)driver;

@@ -23,28 +23,28 @@
 #include "segment/queue.h"
 
 #define MS UINT64_C(1000000)
-/* While another job may be due the memory, the thread looks this often; otherwise four times within
- * BFC_SLEEP_IDLE. */
+/* How often the thread checks whether another job's turn has come, with BFC_SLEEP_QUANTUM. Without
+ * it, the thread checks four times within BFC_SLEEP_IDLE whether the program is idle. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job begs for memory before BFC_SLEEP_IDLE has passed, this one falls asleep for it
- * if it has been awake for BFC_SLEEP_QUANTUM, and idle for this long and for IDLE_FALLS times as
- * long as its last fall took: about what a fall and the wake after it would take again. */
+/* When another job asks this one to sleep before BFC_SLEEP_IDLE has passed, it does if it has been
+ * awake for BFC_SLEEP_QUANTUM and idle for LEAST_IDLE_NS, and idle for IDLE_FALLS times as long as
+ * falling asleep took the last time: about what falling asleep and waking would take again. */
 #define LEAST_IDLE_NS (100 * MS)
 #define IDLE_FALLS 2
 /* A job that works has the device for at least TURN_FALLS times as long as its last fall took. So
  * most of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
 #define TURN_FALLS 8
 
-static uint64_t idle_ns = UINT64_MAX, quantum_ns = UINT64_MAX; /* UINT64_MAX: none */
-static uint32_t asked; /* futex: how often other processes have made requests */
-static bool started;   /* atomic */
+static uint64_t idle_ns = UINT64_MAX,
+                quantum_ns =
+                    UINT64_MAX; /* BFC_SLEEP_IDLE and BFC_SLEEP_QUANTUM; UINT64_MAX: not set */
+static uint32_t asked;          /* how often other processes have made requests; a futex */
+static bool started;            /* atomic */
 
-/* How many submissions the thread has seen, when it last saw a new one, and when it may next try to
- * fall asleep. */
+/* The sum of submissions that the thread has seen last, when that sum last changed, and when the
+ * thread may next try to put the process to sleep (both by bfc_kernel_now_ns). */
 static uint64_t submissions, active_ns, retry_ns;
-
-/* ---- how long the program has been idle ---- */
 
 static void look_at_submissions(void) {
     uint64_t sum = 0;
@@ -59,8 +59,6 @@ static uint64_t idle_for(void) {
     return bfc_kernel_now_ns() - active_ns;
 }
 
-/* ---- whether to fall asleep ---- */
-
 static bool was_awake_for(uint64_t ns) {
     uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
     return ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= ns;
@@ -71,7 +69,7 @@ static bool turn_is_over(void) {
            was_awake_for(TURN_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns));
 }
 
-/* Whether an allocation of another job waits for memory that this one has (BFC_WAIT). */
+/* Whether another job that waits for memory (BFC_WAIT) wants some of a pool of this process. */
 static bool memory_is_due(void) {
     struct bfc_arena *arena = NULL;
     bool due = false;
@@ -90,8 +88,9 @@ static bool fall_asleep(bool forced) {
     return asleep;
 }
 
-/* Falls asleep if the settings want that now. After a failure the next attempt waits, at least for
- * as long as the failure held the program up, since it would mostly fail for the same reason. */
+/* Puts the process to sleep if the settings want that now. After a failure the next attempt waits
+ * at least as long as the failed one held the program up, since it would mostly fail for the same
+ * reason. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();
     bool forced = turn_is_over() && memory_is_due();
@@ -103,8 +102,6 @@ static void fall_if_due(void) {
         retry_ns = end + bfc_max(pause, end - now);
     }
 }
-
-/* ---- requests ---- */
 
 static bool may_serve_beggar(void) {
     uint64_t least = IDLE_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns);
@@ -135,8 +132,6 @@ static void serve_requests(void) {
     wake_served = wake;
     bfc_store_release(&told->answered, sleep + beg + wake);
 }
-
-/* ---- the thread ---- */
 
 static uint64_t period_ns(void) {
     uint64_t ns = idle_ns == UINT64_MAX

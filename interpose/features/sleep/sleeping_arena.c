@@ -9,8 +9,6 @@
 
 unsigned bfc_sleep_slot;
 
-/* ---- around driver calls ---- */
-
 struct visit {
     const struct bfc_driver *driver;
     struct bfc_arena *arena;
@@ -44,16 +42,15 @@ static const struct bfc_page_calls *calls_of(const struct bfc_sleeping_arena *sl
     return sleeping->arena->features[bfc_load_relaxed(&bfc_sleep_slot)];
 }
 
-/* ---- memory of pages ---- */
-
-/* Where the bytes that are asleep are counted. Their room on the device still belongs to the
- * program, so the program is not told that this room is free (interpose/api/memory_info.c). */
+/* Returns the published count of bytes that are asleep. cuMemGetInfo subtracts it from what the
+ * driver says is free (interpose/api/memory_info.c), since this memory still belongs to the
+ * program. */
 static uint64_t *asleep_of(struct bfc_sleeping_arena *sleeping) {
     return &sleeping->arena->stats.section->pages.asleep;
 }
 
-/* Gives the page's memory back; returns how much. A page that cannot be unmapped keeps it, and the
- * next attempt finds it mapped. */
+/* Unmaps the page and gives its memory back to the device; returns how many bytes went. A page that
+ * the driver does not unmap keeps its memory until the next call. */
 static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
     const struct bfc_page_calls *calls = calls_of(sleeping);
     for (int tries = 0; tries < 8 && page->mapped; tries++)
@@ -73,8 +70,6 @@ void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping) {
     if (bytes)
         calls_of(sleeping)->released(sleeping->arena, bytes);
 }
-
-/* ---- the list ---- */
 
 static bool count_page(void *context, const struct bfc_page_info *page) {
     (void)page;
@@ -103,8 +98,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* Lists the pages. They must be frozen, so that none is added between counting them, which tells
- * how much room the list needs, and listing them. */
+/* Lists the arena's pages, which must be frozen: no page may be added between the first visit,
+ * which counts them for the size of the list, and the second. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);
@@ -137,8 +132,7 @@ struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint
     return NULL;
 }
 
-/* Destroys the streams and buffers for copies. If the context has ended, they have ended with
- * it. */
+/* Destroys the streams and buffers for copies, unless the context has ended and they with it. */
 static void close_copier(struct bfc_sleeping_arena *sleeping) {
     struct visit visit;
     if (!sleeping->copier.buffers[0] || !enter_context(&visit, sleeping->arena))
@@ -157,12 +151,11 @@ void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping) {
     bfc_scratch_end(sleeping, sizeof *sleeping);
 }
 
-/* ---- contents ---- */
-
 typedef CUresult copy_function(const struct bfc_driver *, const struct bfc_page_copier *,
                                CUdeviceptr, uint64_t, int, uint64_t, bool (*)(void), int *);
 
-/* Pages next to each other are copied as one range, so that small ones keep the bus busy too. */
+/* Copies all pages, by `copy`. Pages with adjoining addresses are copied as one range, since a copy
+ * of a small page alone would leave the bus idle most of the time. */
 static CUresult copy_runs(struct bfc_sleeping_arena *sleeping, copy_function *copy, int file,
                           bool (*goes_on)(void), int *error) {
     const struct bfc_sleeping_page *pages = sleeping->pages;
@@ -187,11 +180,9 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
     return copy_runs(sleeping, bfc_copy_pages_out, file, goes_on, error);
 }
 
-/* ---- falling asleep ---- */
-
-/* Has the pool note that the pages are asleep, so that only this file gives their memory back; or,
- * if `asleep` is false, that they are its own again. False: the context has ended, nothing was
- * noted, and the end gives back the pages that are the pool's own (bfc_pages_end). */
+/* Has the pool note that the pages are asleep, so that the pool does not give their memory back;
+ * or, if `asleep` is false, that they are the pool's own again. False: the context has ended and
+ * nothing was noted; bfc_pages_end gives back the pages that are the pool's own. */
 static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
                        uint32_t count, bool asleep) {
     struct bfc_arena *arena = sleeping->arena;
@@ -203,7 +194,7 @@ static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sle
     return lives;
 }
 
-/* False: the page stays where it is. */
+/* Gives one page back to the device. False: it keeps its memory and its contents. */
 static bool release_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
     const struct bfc_page_calls *calls = calls_of(sleeping);
     if (!hand_pages(sleeping, page, 1, true))
@@ -233,8 +224,6 @@ uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*
     sleeping->bytes = bytes;
     return bytes;
 }
-
-/* ---- waking ---- */
 
 static bool create_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page,
                         struct bfc_ask *ask) {

@@ -12,17 +12,17 @@
 struct bfc_sleeping_page {
     bfc_addr start;
     uint64_t bytes;
-    uint64_t at;   /* the place of the contents in the store */
-    bfc_page page; /* 0: not made yet */
-    bool mapped;   /* it is at its addresses, without its contents */
+    uint64_t at;   /* the offset of the page's contents in the store's file */
+    bfc_page page; /* the driver's memory for the page; 0: it went back */
+    bool mapped;   /* whether `page` is mapped at its addresses */
 };
 
 struct bfc_sleeping_arena {
     struct bfc_arena *arena; /* the record holds a reference to it */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
-    uint64_t bytes; /* of all pages in the list */
-    bool asleep;    /* the pages' memory went back to the device */
+    uint64_t bytes; /* of all pages in `pages` */
+    bool asleep;    /* whether the memory of the pages went back to the device */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
 };
@@ -33,22 +33,22 @@ struct bfc_sleeping_arena {
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 
-/* Gives back what a wake that failed left of pages that are asleep, thaws the pages, and frees the
- * record. */
+/* Gives back what is left of pages that a failed wake had made, lets the pool move pages again, and
+ * frees the record. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
-/* Copies the contents to the store or back. Results as those of copy_pages.h. */
+/* Copies the contents of all pages into the store's file. Returns what bfc_copy_pages_out does. */
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
-/* Gives the pages back to the device, as long as `goes_on` says so and the driver unmaps them; the
- * others stay, and leave the list. Returns how many bytes went. */
+/* Gives the pages back to the device. Those that `goes_on` or the driver refuses stay where they
+ * are and leave the list. Returns how many bytes went. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
-/* Makes new pages for all that are asleep, or none; on an error `*error` is the driver's. */
+/* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
 bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_first, CUresult *error);
 
-/* Gives pages that were made for a wake back to the device; all pages are asleep as before. */
+/* Gives the memory that a wake has made for the pages back to the device. */
 void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
 
 /* Maps the pages that were made at their addresses, with access and contents, as long as `goes_on`

@@ -14,10 +14,8 @@
 #include "base/open_file.h"
 #include "interpose/host/quiet.h"
 
-/* ---- memory ---- */
-
-/* Reads the number behind `name` in a small file (an empty name: at its start); UINT64_MAX: there
- * is none, or it is the word max. */
+/* Returns the number that follows `name` in a small file, or with an empty name the one at the
+ * file's start; UINT64_MAX: no number is there, or a control group's word `max`. */
 static uint64_t read_figure(const char *path, const char *name) {
     char text[2048];
     int file = bfc_open(path, O_RDONLY, 0);
@@ -33,8 +31,8 @@ static uint64_t read_figure(const char *path, const char *name) {
     return end == line + strlen(name) ? UINT64_MAX : figure;
 }
 
-/* Bytes that the host can still provide, by the kernel's estimate and the limit of the process's
- * control group (version 2, as a container sees its own). */
+/* Returns how many bytes of memory the host can still provide, by the kernel's estimate and the
+ * limit of the control group (version 2, at the place where a container sees its own). */
 static uint64_t host_available(void) {
     uint64_t available = read_figure("/proc/meminfo", "MemAvailable:");
     if (available < UINT64_MAX >> 10)
@@ -46,8 +44,8 @@ static uint64_t host_available(void) {
                : bfc_min(available, bfc_subtract_saturating(most, used));
 }
 
-/* Opens a file of host memory, if a sixteenth of what is available is left to the host. The name
- * that is given here appears in /proc only. */
+/* Opens a file of host memory (memfd_create) for `bytes` bytes, if a sixteenth of the available
+ * memory is left after that. The file's name appears in /proc alone. */
 static int open_memory(uint64_t bytes, char *why, size_t size) {
     uint64_t available = host_available();
     if (available / 16 * 15 < bytes) {
@@ -61,10 +59,8 @@ static int open_memory(uint64_t bytes, char *why, size_t size) {
     return file;
 }
 
-/* ---- a folder ---- */
-
-/* Opens a file without a name. Where the file system cannot make one, the file has a name until it
- * is open. */
+/* Opens a file without a name in the folder. If the file system does not support O_TMPFILE, the
+ * file has a name until it is open. */
 static int open_nameless(const char *folder) {
     char path[300];
     int file = bfc_open(folder, O_TMPFILE | O_RDWR, 0600);
@@ -88,8 +84,6 @@ int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t s
     bool memory = !folder[0] || strcmp(folder, "memory") == 0;
     return memory ? open_memory(bytes, why, size) : open_in(folder, why, size);
 }
-
-/* ---- contents ---- */
 
 static bool is_zero(const char *bytes, size_t size) {
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
@@ -151,6 +145,6 @@ void bfc_sleep_store_close(int file) {
     if (file < 0)
         return;
     if (ftruncate(file, 0) != 0)
-        errno = 0; /* harmless: the last close frees the contents as well */
+        errno = 0; /* nothing is lost: closing the last descriptor frees the contents too */
     close(file);
 }

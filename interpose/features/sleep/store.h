@@ -19,7 +19,7 @@ int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t s
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size);
 int bfc_sleep_store_read(int file, uint64_t at, void *bytes, size_t size);
 
-/* Forgets the contents, also those that a forked child could still reach, and closes the file. */
+/* Empties the file, so that a forked child that inherited it keeps no contents, and closes it. */
 void bfc_sleep_store_close(int file);
 
 #endif

@@ -16,15 +16,15 @@
 
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
-/* The turn is one word, so that a signal handler which interrupts the thread that takes or gives it
- * sees it taken or free. */
-static uintptr_t holder; /* atomic: the thread that has the turn; 0: none */
-static uint32_t given;   /* atomic, futex: how often the turn was given */
-/* Atomic: threads that wait for the turn, and those of them that are inside a call for which memory
- * stays awake: a tool's callback in such a call makes another one. */
+/* The turn (turn.h) is a single word: a signal handler that interrupts the thread in taking or
+ * giving the turn sees it either taken or free. */
+static uintptr_t holder; /* atomic: the thread that has the turn; 0: no thread has it */
+static uint32_t given;   /* atomic; a futex: how often a thread has given the turn away */
+/* Atomic: how many threads wait for the turn, and how many of these are inside a call for which the
+ * process must stay awake, in which a tool's callback has made a second call. */
 static unsigned wanting, wanting_inside;
-static bool some_ended;            /* atomic: an arena has ended while a thread had the turn */
-static enum bfc_sleep_state state; /* atomic; changed by the turn's holder */
+static bool some_ended; /* atomic: whether an arena has ended while a thread had the turn */
+static enum bfc_sleep_state state; /* atomic; only the thread that has the turn changes it */
 
 struct bfc_segment_sleep *bfc_sleep_told(void) {
     return &bfc_segment_counters()->sleep;
@@ -45,8 +45,8 @@ static bool try_turn(void) {
     return bfc_compare_exchange_seq_cst(&holder, &nobody, bfc_thread_identity());
 }
 
-/* In a forked child a turn that is taken is not waited for: the thread that has it may not exist
- * there. */
+/* Waits for the turn. False: the process is a forked child, in which the thread that has the turn
+ * may not exist. */
 static bool await_turn(void) {
     int error = errno;
     for (;;) {
@@ -72,8 +72,8 @@ bool bfc_turn_take(void) {
     return has;
 }
 
-/* Of a thread that notes an ended arena and one that gives the turn, at least one sees the
- * other. */
+/* If an arena ends while this thread gives the turn away, either the thread that notes the end gets
+ * the turn, or this thread sees the note (some_ended): all their accesses are in one order. */
 void bfc_turn_give(void) {
     bfc_store_seq_cst(&holder, 0);
     bfc_fetch_add_seq_cst(&given, 1);

@@ -7,30 +7,30 @@
 
 #include "interpose/features/sleep/sleeping_arena.h"
 
-/* The memory that is asleep, or is being put to sleep or woken. */
+/* The arenas whose memory is asleep, or is being put to sleep or woken. */
 struct bfc_sleeping {
-    struct bfc_sleeping_arena *arenas; /* NULL: no memory */
-    int file;                          /* of the store; -1: there is no store */
+    struct bfc_sleeping_arena *arenas; /* the first arena of the list; NULL: there is none */
+    int file;                          /* the store's file (store.h); -1: there is no store */
 };
 extern struct bfc_sleeping bfc_sleeping;
 
-/* Takes the turn, and has a fall under way end. False: the thread has it already, since a signal
- * handler of the program, or a tool's callback, runs in the middle of a fall or wake; or the
- * process was forked. */
+/* Takes the turn; if another thread is putting the process to sleep, it stops doing so. False: the
+ * calling thread has the turn already, because a signal handler or a tool's callback interrupts it
+ * while it changes the state; or the process was forked. */
 bool bfc_turn_take(void);
 void bfc_turn_give(void);
 
-/* Whether a thread waits for the turn; `inside`: one that is itself inside a submission, which does
- * not end before it has the turn. */
+/* Whether a thread waits for the turn. `inside`: only threads count that are inside a call that
+ * submits work, and cannot leave that call before they have the turn. */
 bool bfc_turn_is_wanted(bool inside);
 
-/* Sets the process's state, also in the segment, where other processes read it. */
+/* Sets the process's state, and publishes it in the segment for other processes. */
 void bfc_sleep_enter_state(enum bfc_sleep_state state);
 
-/* Makes the process awake: thaws all pages, drops the store, and opens the gate. */
+/* Ends sleep: the pools may move their pages again, the store is closed, and submissions go on. */
 void bfc_sleeping_end(void);
 
-/* Forgets the arenas whose contexts have ended. */
+/* Removes arenas whose contexts have ended from the list; with the last one, sleep ends. */
 void bfc_sleeping_drop_ended(void);
 
 #endif

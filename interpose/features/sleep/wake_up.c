@@ -20,7 +20,8 @@
  * back to the device, and the contents are still in the store.
  */
 
-/* The arena that is being woken, for functions that are called back. */
+/* The arena that the thread works at: goes_on and create_again, which are called back, have no
+ * parameter for it. */
 static struct bfc_sleeping_arena *waking;
 
 static bool goes_on(void) {
@@ -31,8 +32,6 @@ static void give_all_back(void) {
     for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next)
         bfc_sleeping_arena_give_back(one);
 }
-
-/* ---- memory ---- */
 
 /* Makes the pages of all arenas, or of those alone that share a device with `waking`. On an error,
  * which is returned, `waking` is the arena whose pages could not be made, and no arena has any. */
@@ -93,8 +92,8 @@ static CUresult find_memory_in_context(void) {
     return result;
 }
 
-/* How often memory is looked for, on one device after the other: while one has it, it may be lost
- * again on another, where it is given back before the job looks elsewhere. */
+/* How often memory is looked for in all. With several devices, all memory is given back before the
+ * search goes on for another device, and may then be taken by others. */
 enum { SEARCHES = 8 };
 
 static CUresult create_all(void) {
@@ -108,9 +107,8 @@ static CUresult create_all(void) {
     return result;
 }
 
-/* ---- all steps ---- */
-
-/* How often a context's end, which takes a second at most, is waited for. */
+/* How often a wake begins anew after it has waited for a context's end, each time a second at most.
+ */
 enum { ENDS_AWAITED = 16 };
 
 static CUresult restore_all(int *error) {
@@ -126,8 +124,8 @@ static CUresult restore_all(int *error) {
     return result;
 }
 
-/* Whether the wake failed only because a context is about to end; then the end, which the driver
- * may still refuse, is waited for. */
+/* Returns whether the wake failed because the context of `waking` is about to end. If so, waits
+ * until it has ended or the driver has refused that. */
 static bool await_end(void) {
     bool ends = bfc_sleeping_arena_ends(waking);
     if (ends && bfc_arena_await(waking->arena))
