@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -650,6 +651,13 @@ static void start_colours(void) {
     init_pair(BAD, COLOR_RED, -1);
 }
 
+/* Whether the terminal was closed, so that no key will come. SIGHUP does not always tell: it may be
+ * ignored, as by nohup, or the terminal not be the controlling one. */
+static bool is_terminal_gone(void) {
+    struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&terminal, 1, 0) > 0 && (terminal.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
 static void run_screen(int directory) {
     read_jobs(directory);
     while (!top.over) {
@@ -659,6 +667,8 @@ static void run_screen(int directory) {
         int key = getch();
         if (key != ERR)
             take_key(key, directory);
+        else if (is_terminal_gone())
+            return;
         if (!top.paused && bfc_now_seconds() >= top.last_look + top.interval)
             read_jobs(directory);
     }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import pwd
 import re
 import resource
@@ -295,6 +296,23 @@ class Bfcstat(unittest.TestCase):
         result = self.bfcstat("top")  # with nothing to read, and nowhere to draw
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("needs a terminal", result.stderr)
+
+    def test_top_ends_with_its_terminal(self):
+        self.start()
+        top, terminal = pty.fork()
+        if top == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            os.environ["TERM"] = "vt100"
+            os.execv(BFCSTAT, [BFCSTAT, "top", f"--directory={self.folder}"])
+        os.read(terminal, 1)
+        os.close(terminal)
+        until = time.monotonic() + 60
+        while (ended := os.waitpid(top, os.WNOHANG)[0]) == 0 and time.monotonic() < until:
+            time.sleep(0.02)
+        if not ended:
+            os.kill(top, signal.SIGKILL)
+            os.waitpid(top, 0)
+        self.assertEqual(ended, top)
 
     def test_trim_of_a_job_that_does_not_answer(self):
         job = self.start()
