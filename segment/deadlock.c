@@ -6,8 +6,8 @@
 
 enum { MOST = 64 };
 
-/* The processes that wait, what they hold, and which of them can end their wait. `ends[i]` is set
- * for a process that can be served, and so will give up its memory. */
+/* All processes that wait for memory. `ends[i]` is set for a process that can be served: its wait
+ * ends, and it is assumed to give up all its memory then. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -36,9 +36,9 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* Returns how many bytes of the claim's device can become free: all but those that processes whose
- * waits cannot end have in use there. If `until` is given, only such processes that are older than
- * `until` count. */
+/* Returns how many bytes can become free on the device that the claim is for: all bytes of the
+ * device, but for those that processes whose waits cannot end have in use there. If `until` is not
+ * NULL, such a process keeps its bytes only if it began to wait before `until` did. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];
@@ -59,8 +59,8 @@ static bool can_be_served(const struct scene *scene, const struct bfc_claimant *
     return false;
 }
 
-/* Finds the processes whose waits can end. Repeats until nothing changes, since each process that
- * is served gives up memory that may serve the next one. */
+/* Sets `ends` for all processes whose waits can end. Repeats until nothing changes, since the
+ * memory that a served process gives up may serve another process. */
 static void serve_all(struct scene *scene) {
     for (bool more = true; more;) {
         more = false;
@@ -70,8 +70,8 @@ static void serve_all(struct scene *scene) {
     }
 }
 
-/* Whether an older process could be served if this process and all younger ones gave up their
- * memory. */
+/* Whether a process that began to wait earlier could be served if this process, and all that began
+ * to wait later, gave up their memory. */
 static bool is_in_the_way(const struct scene *scene, const struct bfc_claimant *process) {
     for (size_t i = 0; i < scene->count; i++)
         if (!scene->ends[i] && is_younger(process, &scene->all[i]) &&

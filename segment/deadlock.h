@@ -20,12 +20,12 @@
 /* What a process that waits has in use on a device. */
 struct bfc_holding {
     uint8_t device_uuid[16];
-    uint64_t total; /* bytes of the device */
+    uint64_t total; /* bytes of memory that the device has */
     uint64_t in_use;
 };
 
 struct bfc_claim {
-    uint64_t bytes; /* bytes that the thread waits for; 0: no thread waits in this slot */
+    uint64_t bytes; /* bytes that the thread waits for; 0: the entry is unused */
     uint64_t since_ns;
     uint32_t holding; /* index of the process's holding on the device whose memory the thread waits
                          for */

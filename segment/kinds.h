@@ -1,5 +1,6 @@
-/* Names of the kinds that a segment counts, as texts and JSON keys show them. For an unknown number
- * the result is NULL; for an event's or a plan source's, "other". */
+/* The names of enumerators whose numbers stand in a segment, as bfcstat's texts and JSON keys show
+ * them. For a number that this build does not know the name is NULL; for an event's number, or that
+ * of a plan's source, "other". */
 #ifndef BFC_SEGMENT_KINDS_H
 #define BFC_SEGMENT_KINDS_H
 
@@ -10,7 +11,7 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
 const char *bfc_rung_name(enum bfc_rung rung);
 const char *bfc_event_kind_name(enum bfc_event_kind kind);
 
-/* `source` is an enum bfc_plan_source. */
+/* `source` is an enum bfc_plan_source: where a pool has its plan from. */
 const char *bfc_plan_source_name(uint64_t source);
 
 #endif

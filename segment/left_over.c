@@ -14,8 +14,6 @@
 #include "segment/process_life.h"
 #include "segment/segment_file.h"
 
-/* ---- segments ---- */
-
 /*
  * Whether the segment's process is gone, by the mark that the kernel leaves in the robust futex of
  * its helper thread. The mark can be read from any pid namespace, and is there even if the process
@@ -49,8 +47,6 @@ static bool remove_segment(void *context, int directory, const struct bfc_segmen
     return true;
 }
 
-/* ---- tables and sockets ---- */
-
 struct table_name {
     unsigned user;
     unsigned long long pid_namespace, number;
@@ -83,7 +79,8 @@ struct bfc_table_maker bfc_table_maker_self(void) {
     return (struct bfc_table_maker){bfc_process_start_time(getpid()), bfc_time_namespace()};
 }
 
-/* Whether a process in another pid namespace is gone, which only its segment shows. */
+/* Whether a process of another pid namespace is gone. Its pid means nothing here, so that only the
+ * mark in its segment (has_marked_owner) shows it. */
 static bool is_gone_elsewhere(int directory, const struct table_name *name,
                               const struct bfc_table_maker *maker) {
     const struct bfc_segment_name segment =
@@ -93,8 +90,9 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
-/* The socket of a process that calls another one has the name of that other process, and so is left
- * over once the other process is gone. */
+/* Whether a file of this name is left over: its process is gone. The socket of a process that asks
+ * another one carries the name of the process that is asked, and is left over once that one is
+ * gone. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
     if (!name->is_socket)

@@ -25,7 +25,7 @@ struct bfc_table_maker {
     uint64_t time_namespace;
 };
 
-/* Returns what identifies this process. */
+/* Returns the record that identifies the calling process. */
 struct bfc_table_maker bfc_table_maker_self(void);
 
 /* Removes left-over tables and sockets in an open folder. Call it before segments there are

@@ -12,8 +12,6 @@
 #include "segment/queue.h"
 #include "segment/segment_file.h"
 
-/* ---- jobs of this user and pid namespace ---- */
-
 struct visit {
     uint64_t pid_namespace;
     bfc_segment_name_visit *each;
@@ -36,8 +34,6 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
     close(directory);
 }
 
-/* ---- jobs that have died ---- */
-
 /* Whether the job has died. Its pid alone does not show that: a zombie still has its pid, and so
  * has a process that became another program by exec. */
 static bool is_dead(int file) {
@@ -46,8 +42,6 @@ static bool is_dead(int file) {
                                 offsetof(struct bfc_segment_header, owner)) ||
            (owner & FUTEX_OWNER_DIED);
 }
-
-/* ---- the jobs that have pools on a device ---- */
 
 struct search {
     const uint8_t *uuid;
@@ -88,7 +82,8 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
             memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats) ||
             !READ_MEMBER(file, i, pages, &pages) || !READ_MEMBER(file, i, awaited, &job->awaited))
             continue;
-        /* What is asleep is not on the device, and what is in use sleeps for the most part. */
+        /* Memory that is asleep is not on the device. It is taken off the bytes in use first, since
+         * a job gives ready memory back before it sleeps. */
         uint64_t cached = bfc_pool_cached(&stats);
         job->in_use += bfc_subtract_saturating(stats.in_use, pages.asleep);
         job->cached +=
@@ -144,10 +139,9 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
     return search.count;
 }
 
-/* ---- the jobs that wait for memory of any device ---- */
-
-/* Returns the index of the section's device in process->holding, and adds the device if it is
- * not there yet. BFC_DEVICES_MOST: there is no room for it, or no such section. */
+/* Returns the index in process->holding of the device of the segment's section with this number,
+ * and adds the device if it is not there yet. BFC_DEVICES_MOST: the array is full, or the segment
+ * has no such section. */
 static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
     struct bfc_holding holding = {.in_use = 0};
     uint32_t i = 0;
@@ -222,8 +216,6 @@ size_t bfc_claimants_find(struct bfc_claimant *found, size_t most) {
     return claimants.count;
 }
 
-/* ---- requests ---- */
-
 static struct bfc_segment_header *map_job_segment(const struct bfc_segment_look *look,
                                                   int directory) {
     int file;
@@ -248,8 +240,6 @@ struct bfc_segment_header *bfc_other_job_map(int32_t pid) {
     close(directory);
     return header;
 }
-
-/* ---- who waits ---- */
 
 static bool has_waiters(const struct bfc_segment_look *look, int directory) {
     struct bfc_waiter waiters[BFC_WAITERS];

@@ -20,13 +20,15 @@
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* bytes that the job has in use and cached on the device */
-    uint64_t asleep;         /* bytes that it has taken back when it has woken */
-    uint64_t regions;        /* number of the job's regions on the device */
+    uint64_t asleep;  /* bytes of the job that are not on the device while it sleeps; it takes them
+                         again when it wakes */
+    uint64_t regions; /* how many regions the job's pools have on the device */
     char command[64];
     /* the threads that wait for the device's memory; an entry with 0 bytes is unused */
     struct bfc_waiter waiters[BFC_WAITERS];
     bool waits_elsewhere; /* whether a thread of the job waits for memory of another device */
-    /* the last announcement of a wait that was made to the job for this device */
+    /* what was last announced to the job: how much another job waits for on this device (queue.h)
+     */
     struct bfc_awaited awaited;
 };
 

@@ -93,8 +93,6 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             bfc_segment_wake(&header->waiters[i].wake);
 }
 
-/* ---- announcements ---- */
-
 /* An announcement whose remaining time is shorter than this counts as over. It may be over before
  * the helper thread looks again, so the thread must be woken for a new one. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)

@@ -17,7 +17,7 @@
 
 struct bfc_waiting {
     int32_t pid;
-    uint32_t slot; /* index in the process's array of waiters */
+    uint32_t slot; /* the thread's index in the array of waiters in its process's segment */
     uint64_t since_ns;
     uint64_t bytes; /* bytes that the thread waits for */
     /* Bytes that the whole process has on the device; all waiters of one process have the same
@@ -41,7 +41,8 @@ struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_
 #define BFC_DRIVER_PAGE (UINT64_C(2) << 20)
 uint64_t bfc_in_driver_pages(uint64_t bytes);
 
-/* Whether a thread waits in this slot, and has examined the queue within BFC_WAITER_LOST_NS. */
+/* Whether the entry is of a thread that still waits: it has examined the queue within
+ * BFC_WAITER_LOST_NS. */
 bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
 
 /* Wakes all threads of the job that wait for memory, so that they look at the queue again. */
@@ -55,8 +56,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);
 
-/* Marks announcements for the device as served, so that the job gives nothing more before the next
- * one. */
+/* Marks the announcements for the device as served. The job gives no more memory back for them; a
+ * later announcement counts again. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
 /* Whether an announcement to this job is in force, for any device. */

@@ -36,13 +36,14 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Requests the file of layout/who.h, without or with the pools' blocks, or the file of the job's
- * plans. */
+/* Request that the job writes a file for its readers: who holds its memory (layout/who.h), the same
+ * with all blocks of its pools, or its plans. */
 struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
-/* Requests that the job falls asleep, or wakes; the answer is in header->sleep. */
+/* Requests a change of sleep. `word` says which: a member of header->sleep, to which 1 is added
+ * (sleep, wake, or sleep for another job); the answer is in header->sleep. */
 struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word);
 
 /* Whether the job has answered all that was asked about sleep so far. */

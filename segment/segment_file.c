@@ -29,8 +29,6 @@ static enum bfc_read_result refuse_errno(const struct bfc_segment_look *look) {
     return look->reason_size ? bfc_segment_refuse(look, "%s", strerror(errno)) : BFC_READ_REFUSED;
 }
 
-/* ---- contents ---- */
-
 enum bfc_read_result bfc_segment_check_magic(const struct bfc_segment_look *look, uint64_t magic,
                                              uint32_t version) {
     if (magic == 0) {
@@ -74,8 +72,6 @@ enum bfc_read_result bfc_segment_check_header(const struct bfc_segment_look *loo
         return bfc_segment_refuse(look, "damaged: a text in it is not terminated");
     return BFC_READ_OK;
 }
-
-/* ---- the file ---- */
 
 static enum bfc_read_result refuse_size(const struct bfc_segment_look *look, off_t size) {
     return bfc_segment_refuse(look, "truncated: %lld bytes where %llu are expected",
