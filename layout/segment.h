@@ -92,8 +92,6 @@ enum bfc_bypass_kind {
     BFC_BYPASS_KINDS = 16,
 };
 
-/* ---- histograms ---- */
-
 /*
  * Requested sizes: bin b counts requests above 2^(b-1) and up to 2^b bytes; the last bin also
  * counts all larger ones.
@@ -142,8 +140,6 @@ static inline uint64_t bfc_latency_bin_start(unsigned bin) {
     return bin < 4 ? bin : (uint64_t)(4 + bin % 4) << (bin / 4 - 1);
 }
 
-/* ---- last resorts ---- */
-
 /* The last resorts, in the order in which an allocation tries them before it fails. The first is a
  * part of the pool, and counted in the pool's counters (pool/stats.h). */
 enum bfc_rung {
@@ -161,8 +157,6 @@ struct bfc_rung_counts {
     uint64_t saved;   /* how often this last resort got an allocation its memory */
     uint64_t ns;      /* nanoseconds spent on this last resort */
 };
-
-/* ---- who waits ---- */
 
 /*
  * A thread that waits for memory which other jobs use (BFC_WAIT). The waiters for one device, in
@@ -199,8 +193,6 @@ struct bfc_awaited {
      * waiter to be served. All ones: this job gives nothing. */
     uint64_t from_here;
 };
-
-/* ---- a pool's section ---- */
 
 /*
  * With BFC_BACKING=pages: the memory behind a pool's addresses, in bytes; otherwise all 0. A page
@@ -322,8 +314,6 @@ static inline void bfc_sum_lanes(struct bfc_segment_pool *copy) {
     }
 }
 
-/* ---- the map ---- */
-
 /*
  * The map: one row for each region, each pool's in address order. The helper thread refreshes it
  * when a reader requests that (refresh_asked), never otherwise. `sequence` is odd while it is
@@ -350,8 +340,6 @@ struct bfc_map {
     uint64_t refreshed_ns; /* CLOCK_REALTIME; 0: never */
     struct bfc_map_row row[BFC_MAP_ROWS];
 };
-
-/* ---- events ---- */
 
 /*
  * Two rings: `events` holds the last BFC_EVENTS events of every kind, `landmarks` the last
@@ -415,8 +403,6 @@ static inline uint64_t bfc_event_us(uint64_t what) {
     return what >> 12;
 }
 
-/* ---- the gate ---- */
-
 /* Whether the calls that submit work are counted (BFC_GATE). */
 enum bfc_gate_state {
     BFC_GATE_NOT_USED = 0,
@@ -449,8 +435,6 @@ struct bfc_segment_gate {
     char why[96];
 };
 
-/* ---- sleep ---- */
-
 enum bfc_sleep_state {
     BFC_SLEEP_AWAKE = 0,
     BFC_SLEEP_FALLING = 1, /* falling asleep: what the job submits makes it stay awake */
@@ -479,8 +463,6 @@ struct bfc_segment_sleep {
     char where[256]; /* where the contents are: memory, or a folder; NUL-terminated */
     char why[112];   /* why the job did not fall asleep, or what stayed; NUL-terminated */
 };
-
-/* ---- the header ---- */
 
 struct bfc_segment_header {
     uint64_t magic; /* written last, after the constant part of the header */

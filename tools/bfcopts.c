@@ -147,8 +147,6 @@ static int check_all(int count, char **assignments) {
     return status;
 }
 
-/* ---- config ---- */
-
 #define MOST_OPTIONS 128
 
 struct origins {

@@ -85,8 +85,6 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return allocate_from_pool(driver, arena, pointer, bytes, 0);
 }
 
-/* ---- asking for a block only if the pool has one at once (a hit) ---- */
-
 /* Asks the pool for a hit, for a request that has to be checked first. Returns the pool's
  * status. */
 static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
@@ -121,8 +119,6 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     note_allocation(arena, block.start, bytes, start);
     return true;
 }
-
-/* ---- calls that are not as usual ---- */
 
 /* Serves a request by the arena's placer. Without a placer, the pool would serve such a request
  * without a check. */
@@ -236,8 +232,6 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
         BFC_TELL_FEATURES(allocation_failed, bytes);
     return result;
 }
-
-/* ---- the pool has no memory ---- */
 
 /* Answers a call that neither the pool nor a last resort has served. The answer is the driver's
  * error when the pool asked it for memory. But where the driver has only failed to make pages, its

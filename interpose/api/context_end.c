@@ -82,8 +82,6 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
  * other lock of the library when it takes it. */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* ---- ends that no hook saw ---- */
-
 /* Ends the arenas whose contexts turned out to have ended when their handles were about to be
  * used. */
 static void end_lost(const struct bfc_driver *driver) {
@@ -129,8 +127,6 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
     }
     bfc_reuse_context_made(driver, context);
 }
-
-/* ---- ends by a hook ---- */
 
 /* A context that is about to end. The library's own calls enter it no more
  * (interpose/arena/arena.h). */

@@ -56,8 +56,6 @@ bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *res
     return true;
 }
 
-/* ---- frees with all checks ---- */
-
 static CUresult free_of_arena(const struct free_call *call, struct bfc_arena *arena) {
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
     uint64_t attributed = bfc_exports_attributed(arena, call->pointer);

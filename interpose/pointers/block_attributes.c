@@ -18,8 +18,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *chains[CHAINS];
 size_t bfc_block_attributes_count; /* atomic: the number of entries; read without the lock */
 
-/* ---- under the lock ---- */
-
 /* Returns the link to the block's entry, or to the end of its chain if there is none. Ids rise by
  * one, so that their low bits spread well over the chains. */
 static struct entry **find_entry(uint64_t id) {
@@ -59,8 +57,6 @@ static struct entry **find_entry_of(const void *owner) {
                 return link;
     return link;
 }
-
-/* ---- for other files ---- */
 
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes) {
     if (!bfc_block_attributes_exist())

@@ -12,8 +12,6 @@
 
 bool bfc_has_exported_native;
 
-/* ---- handles ---- */
-
 /* Returns the feature that exports blocks; NULL: this build has none. */
 static const struct bfc_feature *find_exporter(void) {
     BFC_FOR_EACH_FEATURE(feature)
@@ -73,8 +71,6 @@ CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer) 
                     : driver->cuIpcCloseMemHandle(pointer);
 }
 
-/* ---- dma-buf ---- */
-
 static uint64_t page_size(void) {
     long size = sysconf(_SC_PAGESIZE);
     return size > 0 ? (uint64_t)size : 4096;
@@ -124,8 +120,6 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
 }
 
-/* ---- addresses for the program's own calls of virtual memory management ---- */
-
 static bool is_foreign(CUdeviceptr pointer) {
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
@@ -138,8 +132,6 @@ CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
     bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
     return foreign ? pointer : BFC_NOWHERE;
 }
-
-/* ---- what ends with a block ---- */
 
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
     struct bfc_block_info block;

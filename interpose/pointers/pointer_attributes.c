@@ -22,8 +22,6 @@ static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer)
     return span->kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer;
 }
 
-/* ---- ranges ---- */
-
 CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, size_t *size,
                            CUdeviceptr pointer) {
     struct bfc_pointer span;
@@ -41,8 +39,6 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
     return CUDA_SUCCESS;
 }
 
-/* ---- registration ---- */
-
 /* Makes the block safe to use for devices other than that of its context, such as a network
  * card. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
@@ -51,8 +47,6 @@ static CUresult show_region(const struct bfc_driver *driver, const struct bfc_po
     bfc_store_release(&span->arena->registered, true);
     return bfc_share_block(driver, span->arena, span->start);
 }
-
-/* ---- getting attributes ---- */
 
 /* Returns the context in which the pages were allocated or opened. NULL: the memory is not made of
  * pages, and the driver itself knows its context. */
@@ -203,8 +197,6 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
             answer_for_span(&span, attributes[i], data[i]);
     return CUDA_SUCCESS;
 }
-
-/* ---- setting attributes ---- */
 
 CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {

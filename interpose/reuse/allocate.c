@@ -143,8 +143,6 @@ CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_ar
     return allocate_flagged(driver, arena, bytes, how, flags, NULL, outcome);
 }
 
-/* ---- what was handed out ---- */
-
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUresult result = CUDA_SUCCESS;
     bfc_fence announced = arena->fences ? bfc_fences_announced(arena->fences) : BFC_NO_FENCE;

@@ -14,8 +14,6 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/counter.h"
 
-/* ---- waiting on the host ---- */
-
 /* The clock is read for the first waits that a lane of counters counts, and then for every 64th,
  * whose time is taken for 64 waits. */
 enum { TIMED_WAITS = 64 };
@@ -104,8 +102,6 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
     return UNLIKELY(seen.surplus) ? wait_with_surplus(driver, arena, is_current)
                                   : wait_for_work(driver, arena, is_current);
 }
-
-/* ---- freeing ---- */
 
 /* At every 32nd fence a free tells the pool which fences are complete, since the pool itself asks
  * only when it finds no ready block. The driver is asked only if 32 are not known to be complete:

@@ -14,8 +14,6 @@ static uint32_t lanes_taken;
 
 __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC;
 
-/* ---- time ---- */
-
 static uint64_t us_since_creation(const struct bfc_segment_header *header, uint64_t now_ns) {
     return now_ns > header->created_ns ? (now_ns - header->created_ns) / 1000 : 0;
 }
@@ -48,8 +46,6 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
     bfc_fetch_add_relaxed(&bins[bfc_latency_bin(took)], weight);
 }
 
-/* ---- events ---- */
-
 /* a batch must not wrap around the ring of events */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
@@ -74,8 +70,6 @@ void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_k
     bfc_events_write((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number,
                      bfc_events_thread.when | pool | (uint64_t)kind, address, bytes);
 }
-
-/* ---- lanes ---- */
 
 static void give_lane_back(void *unused) {
     (void)unused;

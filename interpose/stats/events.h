@@ -42,8 +42,6 @@ struct bfc_events_thread {
 };
 extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC HIDDEN;
 
-/* ---- time ---- */
-
 enum bfc_timed { BFC_TIMED_ALLOCATIONS, BFC_TIMED_FREES };
 
 uint64_t bfc_events_clock(enum bfc_timed which);
@@ -59,8 +57,6 @@ static inline bool bfc_events_is_timed(enum bfc_timed which) {
 }
 
 void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start);
-
-/* ---- counts ---- */
 
 #define BFC_LANE_OFFSET(index)                                                                     \
     ((uint32_t)(offsetof(struct bfc_segment_pool, lanes) + (index) * sizeof(struct bfc_lane)))
@@ -79,8 +75,6 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
     bfc_store_relaxed(count, before + 1);
     return before;
 }
-
-/* ---- events ---- */
 
 /* Takes a batch of event numbers, and reads the clock. Returns the slot of the first event. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
@@ -109,8 +103,6 @@ static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_ev
     bfc_events_thread.slot = slot + 1;
     bfc_events_write(slot, number, bfc_events_thread.when | what, address, bytes);
 }
-
-/* ---- calls ---- */
 
 /* Notes an allocation that succeeded. `bin` is the bin of its size; bfc_events_start returned
  * `start`. */

@@ -48,8 +48,6 @@ struct bfc_segment_header *bfc_segment_counters(void) {
     return published ? published : &unpublished;
 }
 
-/* ---- identity ---- */
-
 static void read_own_command(char *command, size_t size) {
     int file = bfc_open("/proc/self/cmdline", O_RDONLY, 0);
     if (file < 0)
@@ -94,8 +92,6 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     snprintf(header->complaints, sizeof header->complaints, "%.*s",
              (int)sizeof header->complaints - 1, process->complaints);
 }
-
-/* ---- making the segment ---- */
 
 /* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
  */
@@ -189,8 +185,6 @@ __attribute__((destructor)) static void remove_segment(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&segment))
         unlink(segment_path);
 }
-
-/* ---- sections and counters ---- */
 
 static struct bfc_segment_pool *pool_sections(void) {
     struct bfc_segment_header *published = bfc_load_acquire(&segment);

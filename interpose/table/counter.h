@@ -86,8 +86,6 @@ extern const struct bfc_counter *bfc_counter HIDDEN;
             bfc_counter->call;                                                                     \
     } while (0)
 
-/* ---- the fast path ---- */
-
 /* How many submissions a thread has made, times BFC_SUBMISSION, and in how many it is now: a tool
  * may make one within another, and a signal handler at any moment, also while the thread writes
  * `count`, which it alone does (bfc_add_own). */

@@ -147,8 +147,6 @@ struct bfc_feature {
                              size_t width, size_t height, unsigned element, CUresult *result);
 };
 
-/* ---- registering ---- */
-
 #define BFC_REGISTER_FEATURE(feature)                                                              \
     static const struct bfc_feature *const feature##_registered                                    \
         __attribute__((section("bfc_features"), used)) = &(feature)
@@ -174,8 +172,6 @@ void bfc_features_begin(void);
 
 /* Writes the features' names, with a space in front of each; cut off at `size` bytes. */
 void bfc_features_names(char *text, size_t size);
-
-/* ---- samples ---- */
 
 /* For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread are served
  * before sample_due is called for one. So an allocation that no feature samples costs a

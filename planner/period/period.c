@@ -218,8 +218,6 @@ bool period_find(struct period *period, const struct events *events, struct plan
     return find_run_with(period, events, best_run, error);
 }
 
-/* ---- the period of a stream that goes on ---- */
-
 static bool frees_all(const struct events *events, struct run run) {
     uint32_t ends[LEAST_REPETITIONS + 1];
     for (uint32_t i = 0; i <= LEAST_REPETITIONS; i++)

@@ -45,8 +45,6 @@ static void write_tokens(struct search *search) {
     }
 }
 
-/* ---- the loop ---- */
-
 static void align_all(struct search *search, uint32_t passes) {
     const uint64_t most = (uint64_t)search->loop.count * passes;
     const uint32_t n = most < search->n ? (uint32_t)most : search->n;
@@ -153,8 +151,6 @@ static bool find_loop(struct search *search, bool *found) {
     return search->loop.tokens;
 }
 
-/* ---- when the blocks of the loop are freed ---- */
-
 /* The loop and its places in the order of time, while tokens are in reverse order. Place p is in
  * slot p % length of the loop, and all places of the stream are below `end`. */
 struct course {
@@ -250,8 +246,6 @@ static bool find_usual_ages(struct course *course) {
     }
     return true;
 }
-
-/* ---- the repetitions that are written ---- */
 
 /* For each place in the repetitions that are written, a linked list of the allocations that are
  * freed just before that place. */

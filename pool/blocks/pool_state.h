@@ -21,8 +21,6 @@
 
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
-/* ---- the policies (pool/policy/policy.h) as data ---- */
-
 /* The steps that an allocation tries when the device has refused a region, in the order that the
  * policy sets. After each step the allocation searches for a block again. */
 enum rung {
@@ -61,8 +59,6 @@ struct rules {
                              cuts_all is the only rule above that is set, and no region is set
                              apart; less while a large region is wholly free (whole.h) */
 };
-
-/* ---- regions, and the pool ---- */
 
 struct region {
     bfc_addr start;   /* the region's first address; of a vacant record: the next vacant record */

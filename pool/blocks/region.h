@@ -18,8 +18,6 @@ void region_detach(struct bfc_pool *pool, region_index r);
  * a live block. */
 block_index find_holding(const struct bfc_pool *pool, bfc_addr address);
 
-/* ---- addresses that lose their pages or get some: bare.c ---- */
-
 /* The records that one call of bare_strip or bare_back may need, for slots_prepare; a range over
  * several regions counts once for each. */
 #define BARE_RECORDS 2

@@ -174,8 +174,6 @@ static inline bool belongs_with(const struct bfc_pool *pool, block_index a, bloc
     return state != BLOCK_PENDING || pool->details[a].fence == pool->details[b].fence;
 }
 
-/* ---- pending blocks become ready when their fences are complete: settle_blocks.c ---- */
-
 #define FENCES_ALL UINT64_MAX
 #define FENCES_A_CALL 64
 

@@ -52,8 +52,6 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     return true;
 }
 
-/* ---- pages ---- */
-
 /* Does all of the block have pages that can be used? */
 static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);

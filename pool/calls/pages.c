@@ -35,8 +35,6 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     return true;
 }
 
-/* ---- ranges ---- */
-
 struct range {
     /* the first page of the range, and the one after its last, as places in the table */
     uint32_t first, end;

@@ -205,8 +205,6 @@ void bfc_pool_visit(struct bfc_pool *pool,
     pool_leave(pool);
 }
 
-/* ---- notes ---- */
-
 void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most) {
     pool_enter(pool);
     pool->notes_end = (char *)(notes + most);

@@ -50,8 +50,6 @@ bool pages_may_grow(struct bfc_pool *pool) {
     return may;
 }
 
-/* ---- addresses ---- */
-
 /* Reserves *bytes of addresses, or fewer, down to `least`, where the device refuses so many. Called
  * without the lock. */
 static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t least,
@@ -98,8 +96,6 @@ static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least
     bfc_addr start;
     return add_addresses(pool, least, bfc_min(usual, LARGEST_BLOCK), size, &start);
 }
-
-/* ---- growing ---- */
 
 /* Removes from on_hand the pages of at most `most` bytes. */
 static void keep_larger(struct page_array *on_hand, uint64_t most) {
@@ -189,8 +185,6 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     return taken;
 }
 
-/* ---- regions for plans ---- */
-
 enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region) {
     bfc_addr start;
     uint64_t whole = round_to_pages(pool, bytes);
@@ -222,8 +216,6 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     }
     return status;
 }
-
-/* ---- giving back ---- */
 
 /* Leaves in on_hand only the pages that have been ready for idle_ns. The first look at a ready page
  * notes the time. */

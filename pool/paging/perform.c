@@ -24,8 +24,6 @@ struct outcome {
     uint64_t made;     /* bytes of the pages that were made, also if they have gone back */
 };
 
-/* ---- the device's calls; made without the lock ---- */
-
 static void release_page(struct bfc_pool *pool, const struct page *page) {
     struct paging *paging = pool->paging;
     paging->made_calls++;
@@ -136,8 +134,6 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
     if (!o->done)
         undo_mapping(pool, plan->at, mapped, o);
 }
-
-/* ---- the pool's records; under the lock ---- */
 
 static uint64_t bytes_of(const struct page *pages, uint32_t first, uint32_t end) {
     uint64_t bytes = 0;

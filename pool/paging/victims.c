@@ -112,8 +112,6 @@ uint64_t victims_ready(const struct bfc_pool *pool) {
     return c.bytes;
 }
 
-/* ---- pages that will be ready once the blocks in them are ---- */
-
 static bool will_be_ready(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;

@@ -74,8 +74,6 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
     policy_set_plain(pool);
 }
 
-/* ---- surplus ---- */
-
 /* The rule for how much may be reserved beyond the most that was in use: a fraction of that, and a
  * fixed size in addition, so that small pools are left alone. */
 enum { PART_ALLOWED = 10 };
@@ -107,8 +105,6 @@ bool policy_may_merge(const struct bfc_pool *pool) {
 void policy_note_surplus(struct bfc_pool *pool) {
     bfc_store_relaxed(&pool->has_surplus, policy_has_surplus(pool) || policy_may_merge(pool));
 }
-
-/* ---- sizes ---- */
 
 /* Rounds up to a multiple of 1 / `divisions` of the highest power of two in `bytes`, as PyTorch's
  * roundup_power2_divisions does. */

@@ -239,8 +239,6 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
     return released;
 }
 
-/* ---- growing ---- */
-
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
     uint64_t bytes; /* bytes that are asked for next */

@@ -31,8 +31,6 @@ enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_a
 /* Gives every region back at the end of the pool. */
 void regions_end(struct bfc_pool *pool);
 
-/* ---- the steps of serve_miss.c, in files of their names ---- */
-
 /* Serves an allocation for which no free block fits. */
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 

@@ -86,8 +86,6 @@ static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struc
     return 0;
 }
 
-/* ---- regions that are kept whole ---- */
-
 static block_index find_whole(struct bfc_pool *pool, uint64_t granules) {
     const struct bins *bins = &pool->whole;
     if (!bins->words_in_use && !bins->root)

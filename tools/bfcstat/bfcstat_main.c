@@ -182,8 +182,6 @@ static int show_target(const struct request *request, int directory) {
     return status == SHOWN ? show_segment(request, directory, &name) : status;
 }
 
-/* --- the command line --- */
-
 static int complain_usage(const char *what) {
     fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
     return MISUSED;

@@ -6,8 +6,6 @@
 /* Orders are tried for 1, 2, 4 and so on threads, up to this number. */
 enum { MOST_THREADS = 64 };
 
-/* ---- places ---- */
-
 static struct event_place *find_place(const struct event_order *order, uint64_t address) {
     return address_table_find(&order->places, address);
 }
@@ -36,8 +34,6 @@ void event_order_free(struct event_order *order) {
     address_table_free(&order->places);
     order->knows = false;
 }
-
-/* ---- the list ---- */
 
 /* Notes the pools of which `who` lists all blocks in use. An answer lists no blocks of host memory,
  * and no pool counts as listed if the answer had no room for some blocks. */
@@ -83,8 +79,6 @@ static void mark_moving(struct event_order *order, const struct bfc_job *earlier
     }
 }
 
-/* ---- whether a block was in use before the events ---- */
-
 static bool is_of_block(const struct bfc_event *event) {
     enum bfc_event_kind kind = bfc_event_kind_of(event->what);
     return event->address && (kind == BFC_EVENT_ALLOCATE || kind == BFC_EVENT_FREE);
@@ -126,8 +120,6 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
         conclude_place(order, nth_place(order, i));
 }
 
-/* ---- what waits ---- */
-
 void event_order_add(struct event_order *order, const struct bfc_event *event) {
     if (order->waiting_count < sizeof order->waiting / sizeof *order->waiting)
         order->waiting[order->waiting_count++] = (struct waiting_event){.event = *event};
@@ -138,8 +130,6 @@ static int by_number(const void *left, const void *right) {
     uint64_t b = ((const struct waiting_event *)right)->event.stamp;
     return a < b ? -1 : a > b;
 }
-
-/* ---- trying an order, for an assumed number of threads ---- */
 
 /* Whether the event agrees with what is known of its address. An event fits if it has no place: it
  * concerns no block, or there was no memory for a place. */
@@ -231,8 +221,6 @@ static void take_back(struct event_order *order) {
         }
 }
 
-/* ---- rounds ---- */
-
 /* All places are made before pointers to them are taken, because a table that grows moves its
  * entries. */
 static void find_places(struct event_order *order) {
@@ -280,8 +268,6 @@ size_t event_order_round(struct event_order *order, bool last) {
     keep_the_rest(order);
     return count;
 }
-
-/* ---- corrections by a list of blocks that the job gives later ---- */
 
 static void mark_waiting(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++) {

@@ -27,8 +27,6 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
 /* The longest wait for jobs' helper threads to bring their maps up to date. */
 #define REFRESH_MS 200
 
-/* --- reading segments --- */
-
 /* The function that reads segments: bfc_segment_read, or bfc_segment_read_figures. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
@@ -139,8 +137,6 @@ bool find_jobs(int directory, struct findings *findings) {
     return enough;
 }
 
-/* ---- finding jobs within bounds on their number ---- */
-
 struct listing {
     struct shares shares;
     struct bfc_segment_name *names;
@@ -204,8 +200,6 @@ void free_findings(struct findings *findings) {
     free(findings->refused);
     free(findings->swept);
 }
-
-/* --- one job --- */
 
 static bool has_library(int pid) {
     char path[64], line[1024];

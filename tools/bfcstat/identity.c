@@ -22,8 +22,6 @@ struct known_identity {
     bool seen;
 };
 
-/* ---- cgroups ---- */
-
 /* Reads the number behind `word` in a path, where the number must end its part of the path, as in
  * "/job_123/". If there is none, `number` is unchanged. */
 static void read_number(const char *path, const char *word, char *number, size_t size) {
@@ -79,8 +77,6 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
     }
 }
 
-/* ---- Slurm without cgroups ---- */
-
 /* Reads the number in `setting`, a text NAME=number, if it begins with `variable`, which includes
  * the '='. Else, or if there is no number, `number` is unchanged. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
@@ -101,8 +97,6 @@ void identity_read_environment(FILE *environment, struct job_identity *identity)
     }
     free(setting);
 }
-
-/* ---- the kubelet's names ---- */
 
 /* Splits the name POD_NAMESPACE_CONTAINER-ID.log if its ID is identity->container_id. */
 static bool take_name(const char *name, struct job_identity *identity) {
@@ -128,8 +122,6 @@ void identity_find_names(const char *logs, struct job_identity *identity) {
             break;
     closedir(folder);
 }
-
-/* ---- processes ---- */
 
 /* Reads /proc/PID/NAME, cut off at `size`. The text is empty if the file cannot be read. */
 static void read_process_file(const char *pid, const char *name, char *text, size_t size) {
@@ -241,8 +233,6 @@ static bool find_process(const struct bfc_job *job, struct processes *processes,
     return false;
 }
 
-/* ---- a job ---- */
-
 /* Sets the program's name without folders. If the job's process is not visible (`pid` is NULL), the
  * name is the first word of the command in its segment. */
 static void name_program(const struct bfc_job *job, const char *pid,
@@ -288,8 +278,6 @@ static void identify_job(const struct bfc_job *job, const char *logs, struct pro
     if (!identity->slurm_job[0])
         read_environment(pid, identity);
 }
-
-/* ---- identities that are known already ---- */
 
 static const struct known_identity *find_known(struct identities *identities,
                                                const struct bfc_job *job) {

@@ -62,8 +62,6 @@ static void stop_serving(int signal_number) {
     over = 1;
 }
 
-/* ---- answers ---- */
-
 /*
  * Writes the metrics of all jobs. False: the folder cannot be read, or there is no memory; errno
  * says which. The folder is opened each time, because a folder that was removed meanwhile would
@@ -206,8 +204,6 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
         return send_words(connection, MHD_HTTP_OK, "bfcstat " BFC_VERSION ": /metrics\n");
     return send_words(connection, MHD_HTTP_NOT_FOUND, "not found; /metrics is there\n");
 }
-
-/* ---- the server ---- */
 
 static void note_guest(void *context, struct MHD_Connection *connection, void **noted,
                        enum MHD_ConnectionNotificationCode code) {

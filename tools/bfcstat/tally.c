@@ -47,8 +47,6 @@ struct tally_book {
 
 _Static_assert(MOST_TALLIES <= MOST_SHARES, "the tallies have shares");
 
-/* ---- tallies ---- */
-
 /* Returns the number of the tally of the user and device, from 1; 0: there is no room for it. */
 static size_t find_tally(struct tally_book *book, uint32_t uid,
                          const struct bfc_segment_pool *section) {
@@ -91,8 +89,6 @@ static void add_section(struct tally_book *book, struct kept *kept, unsigned ind
     }
     seen->context_id = section->context_id;
 }
-
-/* ---- segments ---- */
 
 /* Reads a job's counters. They only rise, so they are read without a look at the sequence numbers
  * of the sections. */
@@ -182,8 +178,6 @@ static bool keep_found(void *context, int directory, const struct bfc_segment_na
     return true;
 }
 
-/* ---- the folder ---- */
-
 /* Closes a segment that is kept open, and counts its job's end only if the segment was removed:
  * a job whose segment is still there has not ended. */
 static void leave_kept(struct tally_book *book, struct kept *kept) {
@@ -255,8 +249,6 @@ static bool is_watched(const struct tally_book *book) {
            fstat(book->directory, &watched) == 0 && named.st_dev == watched.st_dev &&
            named.st_ino == watched.st_ino;
 }
-
-/* ---- the book ---- */
 
 struct tally_book *tally_begin(const char *folder) {
     struct tally_book *book = calloc(1, sizeof *book);

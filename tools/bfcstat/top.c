@@ -65,8 +65,6 @@ static struct {
     char message[128];
 } top;
 
-/* --- looking --- */
-
 static struct track *find_track(int32_t pid, unsigned pool) {
     for (size_t i = 0; i < TRACKS; i++)
         if (top.tracks[i].pid == pid && top.tracks[i].pool == pool)
@@ -143,8 +141,6 @@ static void read_jobs(int directory) {
         if (top.rows[i].track == kept)
             top.selected = i;
 }
-
-/* --- drawing --- */
 
 static void put_rule(int line, const char *text) {
     attron(A_REVERSE);
@@ -533,8 +529,6 @@ static void draw_screen(void) {
     refresh();
 }
 
-/* --- keys --- */
-
 static const struct bfc_job *find_row_job(int32_t pid) {
     for (size_t i = 0; i < top.row_count; i++)
         if (top.rows[i].job->header.pid == pid)
@@ -635,8 +629,6 @@ static void take_key(int key, int directory) {
         break;
     }
 }
-
-/* --- the command --- */
 
 static void start_colours(void) {
     const char *no_colour = getenv("NO_COLOR");

@@ -17,8 +17,6 @@
  * this one */
 #define MOST_TRIES 100
 
-/* ---- asking ---- */
-
 struct asking {
     const struct bfc_question *question;
     struct bfc_bounded_wait wait;
@@ -64,8 +62,6 @@ static bool ask_job(int directory, const struct bfc_segment_name *name,
                  question->unknown);
     return asking.written;
 }
-
-/* ---- taking ---- */
 
 static bool read_all(int file, char *bytes, size_t size) {
     while (size) {

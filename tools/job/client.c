@@ -79,8 +79,6 @@ enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_nam
     return result;
 }
 
-/* ---- sleep ---- */
-
 struct asking_sleep {
     bool wake;
     struct bfc_bounded_wait wait;

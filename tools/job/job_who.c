@@ -11,8 +11,6 @@
 
 #define LARGEST_FILE ((size_t)256 << 20)
 
-/* ---- reading ---- */
-
 static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
     const uint64_t counts[] = {header->sites,   header->frames, header->objects, header->texts,
                                header->regions, header->blocks, header->living,  header->recent};
@@ -130,8 +128,6 @@ static bool take_file(int file, void *to) {
     return bytes && bfc_who_adopt(to, bytes, size);
 }
 
-/* ---- asking ---- */
-
 static uint32_t *who_asked(struct bfc_segment_header *header) {
     return &header->who_asked;
 }
@@ -153,8 +149,6 @@ bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned ti
     *who = (struct bfc_who){0};
     return bfc_answer_fetch(directory, name, &question, timeout_ms, take_file, who, reason, size);
 }
-
-/* ---- kept for later ---- */
 
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -32,8 +32,6 @@ _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
                    sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
                "copied by 64-bit words; one bit a pool in bfc_job.torn");
 
-/* --- liveness --- */
-
 static enum bfc_job_state find_state(const struct bfc_segment_header *header) {
     if (header->owner & FUTEX_OWNER_DIED)
         return BFC_JOB_ENDED;
@@ -42,8 +40,6 @@ static enum bfc_job_state find_state(const struct bfc_segment_header *header) {
                                                                     : BFC_JOB_RUNNING;
     return header->owner & FUTEX_TID_MASK ? BFC_JOB_RUNNING : BFC_JOB_UNKNOWN;
 }
-
-/* --- the copy --- */
 
 /* Copies 64-bit words that another process may be writing. */
 static void copy_words(void *to, const void *from, size_t size) {
@@ -214,8 +210,6 @@ enum bfc_read_result bfc_segment_read_figures(int directory, const struct bfc_se
     return result;
 }
 
-/* --- the directory --- */
-
 struct names {
     struct bfc_segment_name *list;
     size_t count;
@@ -267,8 +261,6 @@ bool bfc_segment_sweep(int directory, const struct bfc_segment_name *name,
             : name->pid_namespace == bfc_pid_namespace() && bfc_process_is_gone(name->pid, 0);
     return dead && bfc_segment_remove(directory, name);
 }
-
-/* --- derived figures --- */
 
 const char *bfc_job_configured(const struct bfc_job *job, const char *name, size_t *length) {
     return bfc_configuration_find(job->header.configuration, sizeof job->header.configuration, name,

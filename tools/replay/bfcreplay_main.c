@@ -100,8 +100,6 @@ static int report_misuse(const char *format, ...) {
     return USAGE;
 }
 
-/* ---- options ---- */
-
 static int set_named(struct arguments *a, const char *flag, const char *name, const char *value) {
     const struct bfc_option *option = bfc_option_find(name);
     char accepted[256];
@@ -269,8 +267,6 @@ static int check_arguments(const struct arguments *a) {
         return report_misuse("--%s is for pages: not without --backing=pages", a->of_pages);
     return GOOD;
 }
-
-/* ---- the work ---- */
 
 static int report_failure(const struct plan_error *error) {
     fprintf(stderr, "bfcreplay: %s\n", error->text);

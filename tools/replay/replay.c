@@ -85,8 +85,6 @@ static bool open_player(struct player *p, const struct input *input,
     return good;
 }
 
-/* ---- one call ---- */
-
 static bool is_bypassed(const struct player *p, uint64_t bytes) {
     return bytes > p->settings->options.bypass_above;
 }
@@ -211,8 +209,6 @@ static void play_passes(struct player *p) {
             p->result->pass_bytes = bytes_placed(p);
     }
 }
-
-/* ---- figures ---- */
 
 static double device_us(const struct player *p, uint32_t i) {
     return device_pages_us(&p->devices[i]) +

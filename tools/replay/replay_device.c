@@ -129,8 +129,6 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
     return low;
 }
 
-/* ---- pages ---- */
-
 /* Bytes of addresses that a pool reserves at once: more than any device has memory. */
 #define ADDRESSES (UINT64_C(1) << 40)
 

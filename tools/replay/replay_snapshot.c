@@ -28,8 +28,6 @@ struct snapshot {
     struct remaining regions, blocks;
 };
 
-/* ---- what exists at the end ---- */
-
 static int by_place(const void *left, const void *right) {
     const struct log_entry *a = *(const struct log_entry *const *)left;
     const struct log_entry *b = *(const struct log_entry *const *)right;
@@ -79,8 +77,6 @@ static bool find_remaining(struct snapshot *s) {
     s->regions = collect_remaining(slots + allocations, regions);
     return true;
 }
-
-/* ---- segments ---- */
 
 /* Writes one frame with the name of the CSV's row or the trace's allocation. */
 static void put_frames(struct snapshot *s, const struct log_entry *entry) {
@@ -176,8 +172,6 @@ static void put_segments(struct snapshot *s) {
     pickle_list_end(&s->pickle, &segments);
 }
 
-/* ---- what happened ---- */
-
 /* Writes a call. For a failed allocation, `left` (bytes that the device had left) takes the place
  * of the address. */
 static void put_call(struct snapshot *s, const struct log_entry *entry, const char *action,
@@ -255,8 +249,6 @@ bool show_snapshot(const struct input *input, const struct settings *settings,
     free(s.blocks.list);
     return good;
 }
-
-/* ---- for Perfetto ---- */
 
 struct counters {
     uint64_t live, reserved;

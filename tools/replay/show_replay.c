@@ -189,8 +189,6 @@ void show_table(const struct shown *shown, unsigned count, const struct settings
     show_advice(&shown[find_best(shown, count)], start, stream);
 }
 
-/* ---- the events file ---- */
-
 static void put_entry(const struct input *input, const struct log_entry *entry, FILE *stream) {
     static const char *const ops[] = {"reserve", "release", "allocate", "free", "fail"};
     char text[INPUT_NAME];

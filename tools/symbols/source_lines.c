@@ -34,8 +34,6 @@ struct source_lines {
     void *known;      /* a tree of tsearch */
 };
 
-/* ---- the library ---- */
-
 #define LIBDW_CALLS(call)                                                                          \
     call(dwfl_begin) call(dwfl_end) call(dwfl_report_offline) call(dwfl_report_end)                \
         call(dwfl_module_getelf) call(dwfl_module_getdwarf) call(dwfl_module_addrdie)              \
@@ -61,8 +59,6 @@ static bool load_library(void) {
     LIBDW_CALLS(LOOK_UP)
     return state > 0;
 }
-
-/* ---- files ---- */
 
 /* Returns the callbacks of libdwfl sessions, which find debug information by build id in the
  * system's folder. They do not ask servers in the network, as dwfl_standard_find_debuginfo
@@ -124,8 +120,6 @@ void source_lines_close(struct source_lines *lines) {
         dw.dwfl_end(lines->session);
     free(lines);
 }
-
-/* ---- addresses ---- */
 
 /* The compilation unit that contains an address of the session. Compilers other than GCC write no
  * table of the units' addresses; then the units are asked one by one. */

@@ -95,8 +95,6 @@ char *text_printable(const char *foreign, char *text, size_t size) {
     return text;
 }
 
-/* --- tables --- */
-
 /* Returns how many columns a text takes: characters are counted, not bytes; wide and combining
  * characters count as one. */
 static size_t display_width(const char *text) {

@@ -82,8 +82,6 @@ void bfc_only_stream_begin_process(void) {
     bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
-/* ---- ordering all streams behind the only one ---- */
-
 /* Makes all later work of the arena's context wait on the device for its work so far. */
 static CUresult order_on_device(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence fence;
@@ -127,8 +125,6 @@ static void order_all(void) {
         order_arena(bfc_driver(), arena);
     note_ordered(freed);
 }
-
-/* ---- changes of bfc_only.stream, under the lock ---- */
 
 static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
@@ -324,8 +320,6 @@ void bfc_only_stream_release(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- frees ---- */
-
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
@@ -339,8 +333,6 @@ uint64_t bfc_only_stream_orders(void) {
     bool ordered = only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING && has_succeeded();
     return ordered ? number : 0;
 }
-
-/* ---- trials ---- */
 
 /* Begins a trial (only_stream.h), and stores the sum of submissions. False: something forbids it,
  * or a thread is inside a submission. The word changes before submissions are counted, so a thread

@@ -96,8 +96,6 @@ static void *end_call(void) {
     return call.return_address;
 }
 
-/* ---- the copies ---- */
-
 struct within {
     uintptr_t address;
     bool is_code;

@@ -26,8 +26,6 @@
  * and with enough of them no block has to wait for addresses. */
 enum { ADDRESSES_FACTOR = 4 };
 
-/* ---- around each call ---- */
-
 /* What a call for pages has changed in its thread, to be undone after the call. */
 struct visit {
     const struct bfc_driver *driver;
@@ -80,8 +78,6 @@ static bool note_result(const struct bfc_arena *arena, const char *call, uint64_
     return result == CUDA_SUCCESS;
 }
 
-/* ---- addresses ---- */
-
 static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, bfc_addr *start) {
     struct bfc_arena *arena = context;
     struct visit visit;
@@ -115,8 +111,6 @@ static void free_addresses(void *context, bfc_addr start, uint64_t bytes) {
     leave_context(&visit);
     bfc_fetch_sub_relaxed(&arena->stats.section->pages.addresses, bytes);
 }
-
-/* ---- memory ---- */
 
 static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                                CUmemGenericAllocationHandle *handle, const char **why) {
@@ -188,8 +182,6 @@ static void release_page(void *context, bfc_page page, uint64_t bytes) {
     leave_context(&visit);
 }
 
-/* ---- mapping memory to addresses ---- */
-
 static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
     struct bfc_arena *arena = context;
     struct visit visit;
@@ -260,8 +252,6 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .may_grow = may_grow,
     };
 }
-
-/* ---- the context's end ---- */
 
 static bool note_page(void *context, const struct bfc_page_info *page) {
     *(struct bfc_page_info *)context = *page;

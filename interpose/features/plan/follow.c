@@ -96,8 +96,6 @@ static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct b
     return follower;
 }
 
-/* ---- published counters ---- */
-
 static struct bfc_segment_plan *published_plan(struct bfc_arena *arena) {
     return &arena->stats.section->plan;
 }
@@ -133,8 +131,6 @@ static void note_divergence(struct bfc_arena *arena, const struct bfc_slot *expe
     bfc_store_relaxed(&to->came, came);
     bfc_store_relaxed(&to->diverged_ns, bfc_wall_clock_ns());
 }
-
-/* ---- the plan's memory ---- */
 
 static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_status status) {
     static unsigned seen;
@@ -268,8 +264,6 @@ bool bfc_plan_look_ahead(struct bfc_arena *arena) {
     return follower && bfc_follower_look_ahead(follower);
 }
 
-/* ---- following and leaving ---- */
-
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
     static uint64_t ids;
     struct bfc_follower *follower = state_of(arena) ? find_or_make(arena, plan) : NULL;
@@ -359,8 +353,6 @@ void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours) {
     if (is_ours)
         bfc_plan_look_ahead(published);
 }
-
-/* ---- allocating ---- */
 
 static uint64_t own_number(void) {
     static uint64_t numbers;

@@ -6,8 +6,6 @@
 enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas of the plan together */
 
-/* ---- whether two blocks are in one place at a time, by the planner's validator ---- */
-
 /* The blocks as the validator gets them: a row for each allocation, and behind those a second row
  * for each block that is in use when the period ends, for the part of its life in the next
  * period. */
@@ -73,8 +71,6 @@ bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error) {
     free(rows.peaks);
     return apart;
 }
-
-/* ---- all of it ---- */
 
 static bool check_header(const struct bfc_plan_header *header, struct plan_error *error) {
     if (!(header->flags & BFC_PLAN_FROM_TRACE))

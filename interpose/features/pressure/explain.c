@@ -273,8 +273,6 @@ static void add_wait(struct bfc_message *message, const struct picture *p) {
                         ", and this process has none\n");
 }
 
-/* ---- what would have helped ---- */
-
 static uint64_t round_up_mib(uint64_t bytes) {
     return (bytes + (1 << 20) - 1) >> 20;
 }

@@ -10,8 +10,6 @@
 #include "interpose/reuse/last_resort.h"
 #include "segment/other_jobs.h"
 
-/* ---- last resorts (`serve` of struct bfc_resort) ---- */
-
 /* Asks other jobs for what they only cache, as long as that brings memory, for a second at most. */
 bool bfc_ask_jobs(struct bfc_call *call);
 
@@ -23,8 +21,6 @@ bool bfc_ask_jobs(struct bfc_call *call);
  * look at the queue.
  */
 bool bfc_wait_for_others(struct bfc_call *call);
-
-/* ---- other jobs ---- */
 
 /*
  * Asks other preloaded jobs of this user on the arena's device, through the request words of their
@@ -76,8 +72,6 @@ uint64_t bfc_rounded_up_on(CUdevice device);
 /* Returns the most device memory that the driver can have taken for `bytes` of the job's regions.
  * That is an upper bound, since a job does not publish the sizes of its regions. */
 uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job);
-
-/* ---- the message ---- */
 
 /*
  * Logs why an allocation is about to fail: who holds what, which limit applies, what was tried and

@@ -61,8 +61,6 @@ struct wait {
     struct bfc_claimant claimants[MOST_CLAIMANTS];
 };
 
-/* ---- the slot ---- */
-
 static pid_t slot_owner[BFC_WAITERS]; /* atomic: id of the thread that waits in the slot; 0: none */
 
 static bool is_gone(pid_t thread) {
@@ -105,8 +103,6 @@ static void give_slot_back(const struct wait *wait) {
     bfc_store_release(&wait->slot->bytes, 0);
     bfc_store_release(owner, 0);
 }
-
-/* ---- looking at the queue ---- */
 
 /* Describes this process as other jobs see it in the queue. */
 static struct bfc_other_job describe_ourselves(const struct wait *wait) {
@@ -258,8 +254,6 @@ static void look_at_queue(struct wait *wait) {
     note_turn(wait, now);
 }
 
-/* ---- the waiter whose turn it is ---- */
-
 /* Returns how many bytes the device lacks for the allocation. */
 static uint64_t device_lacks(const struct wait *wait) {
     return bfc_subtract_saturating(bfc_in_driver_pages(bfc_call_lacks(wait->call)),
@@ -321,8 +315,6 @@ static bool try_again(const struct wait *wait) {
     return served;
 }
 
-/* ---- announcing, and leaving ---- */
-
 static void announce_demand(struct wait *wait) {
     struct bfc_demand demand = {wait->call->bytes, wait->turn_ns, wait->free_bytes};
     wait->announced = true;
@@ -357,8 +349,6 @@ static void leave_queue(const struct wait *wait) {
     bfc_waiters_wake(wait->published);
     bfc_other_jobs_wake();
 }
-
-/* ---- the wait ---- */
 
 static void log_begun(const struct bfc_call *call, double seconds) {
     static bool said;

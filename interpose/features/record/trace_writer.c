@@ -82,8 +82,6 @@ static __thread struct {
     uint32_t site;
 } stack INITIAL_EXEC;
 
-/* ---- from addresses to serials: open addressing with linear probing ---- */
-
 struct slot {
     uint64_t address; /* 0: the entry is free */
     uint64_t serial;
@@ -142,8 +140,6 @@ static uint64_t take_serial(uint64_t address) {
     return number;
 }
 
-/* ---- call stacks: what another feature (interpose/features/who/) adds to its tables ---- */
-
 #define STACKS_ROOM ((size_t)256 << 10)
 
 static struct bfc_stack_tables (*stacks_now)(void); /* atomic; NULL: there are no stacks yet */
@@ -198,8 +194,6 @@ static size_t take_stacks(char *to) {
     copied.texts += part.texts;
     return size;
 }
-
-/* ---- the file ---- */
 
 static void fill_header(struct bfc_trace_header *header) {
     const struct bfc_driver *driver = bfc_driver();
@@ -392,8 +386,6 @@ static void write_stacks(void) {
                     unpacked, size);
 }
 
-/* ---- the writer ---- */
-
 /* Whether there is a buffer to write: a full one, or with `all` one that has any record; no more
  * records are added to that buffer. */
 static bool take_buffer(bool all) {
@@ -491,8 +483,6 @@ __attribute__((destructor)) static void finish(void) {
         bfc_store_release(&recording, ENDED);
     }
 }
-
-/* ---- records ---- */
 
 /* Waits, without the lock, until the writing thread has written one of the full buffers. False: no
  * buffer became free. Then no other thread waits until one has become free, so that a disk that

@@ -53,8 +53,6 @@ static bool imports_exist(void) {
     return bfc_load_acquire(&any) && bfc_process_if_made();
 }
 
-/* ---- the lists, under the lock ---- */
-
 static struct import *import_at(const struct mapping *mapping, CUdeviceptr start) {
     struct import *import = mapping->imports;
     while (import && import->start != start)
@@ -127,8 +125,6 @@ static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint
             forget_mapping(mapping);
     }
 }
-
-/* ---- opening ---- */
 
 struct opening {
     const struct bfc_driver *driver;
@@ -331,8 +327,6 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
     return map_region(&opening, pointer);
 }
 
-/* ---- closing ---- */
-
 /* What a close took from the lists. If the driver then fails to close, it is put back. */
 struct closing {
     /* a copy of the block's entry; its count is 1: the use that this close ends */
@@ -406,8 +400,6 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
         put_back(&closing);
     return result;
 }
-
-/* ---- looking up ---- */
 
 /* Describes what lies at the address if the mapping contains it; false: the mapping does not. */
 static bool look_into(const struct mapping *mapping, CUdeviceptr address,

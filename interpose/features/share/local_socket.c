@@ -49,8 +49,6 @@ static bool is_this_users(const struct bfc_local *local) {
            other.uid == geteuid();
 }
 
-/* ---- waiting ---- */
-
 /* Waits for at most `ms` milliseconds. The number of waits is bounded too, in case the program has
  * replaced the clock by one that stands still. */
 static bool await_event(const struct bfc_local *local, short event, unsigned ms) {
@@ -67,8 +65,6 @@ static bool await_event(const struct bfc_local *local, short event, unsigned ms)
     errno = ETIMEDOUT;
     return false;
 }
-
-/* ---- beginning ---- */
 
 static bool name_address(struct sockaddr_un *address, const char *path) {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -122,8 +118,6 @@ bool bfc_local_call(struct bfc_local *local, const char *path) {
         return give_up(local);
     return is_this_users(local) || give_up(local);
 }
-
-/* ---- messages ---- */
 
 union rights {
     struct cmsghdr header;

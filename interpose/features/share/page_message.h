@@ -40,8 +40,6 @@ void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *
 void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *token,
                           uint64_t number);
 
-/* ---- the importer's side (page_fetch.c) ---- */
-
 struct bfc_page_fetch {
     struct bfc_token token;
     struct bfc_local exporter; /* the connection, to be closed by bfc_local_end */

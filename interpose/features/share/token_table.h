@@ -53,8 +53,6 @@ enum bfc_table_answer {
 /* Reads the row of any process's token; `row` is set only for BFC_TABLE_FOUND. */
 enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row);
 
-/* ---- the wakeup at the head of a table, by which another process wakes a thread ---- */
-
 /*
  * The calling process's own wakeup: a futex in the head of its table. Waiting needs no open
  * descriptor, only a mapping of the head. This library does not access the mapping, but reads and

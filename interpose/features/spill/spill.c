@@ -21,8 +21,6 @@
 #include "interpose/host/background.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* ---- giving back ---- */
-
 static void add_idle(void *context, const struct bfc_block_info *block) {
     bool *found = context;
     *found |= !block->live && block->size == block->region_size;
@@ -116,8 +114,6 @@ static void start_giver(void) {
     if (!bfc_exchange_acq_rel(&started, true) && !bfc_background_start(run_giver, NULL))
         bfc_log(BFC_LOG_WARN, "no thread gives host memory back: what was spilled stays pinned");
 }
-
-/* ---- allocating ---- */
 
 static void log_impossible(const struct bfc_arena *home) {
     static bool logged;

@@ -113,8 +113,6 @@ static void serve_trim(struct bfc_segment_header *published) {
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
-/* ---- jobs that wait for freed memory ---- */
-
 /* atomic: whether memory was freed since the helper thread last woke the jobs that wait */
 static bool memory_was_freed;
 

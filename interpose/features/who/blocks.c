@@ -69,8 +69,6 @@ void bfc_blocks_list(struct bfc_blocks *list) {
             list_arena(list, arena);
 }
 
-/* ---- the file ---- */
-
 #define PART(array, count) ((struct bfc_answer_part){(array), (count) * sizeof *(array)})
 
 static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *header) {

@@ -16,8 +16,6 @@
 
 enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
 
-/* ---- frames ---- */
-
 /* Finds the exported function that contains an address. False: there is none, or the object that
  * the address belonged to was unloaded and another is loaded there. */
 static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
@@ -72,8 +70,6 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
     if (site->native + site->python == 0)
         bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
-
-/* ---- the message ---- */
 
 /* Returns the site with the most bytes in use among those that come after site `last`, which has
  * `bytes` bytes in use, in descending order of bytes and then by index; 0: there is none. So
@@ -169,8 +165,6 @@ static bool leaks_exist(void) {
     return exist;
 }
 
-/* ---- the exit status ---- */
-
 static void *c_exit; /* the C library's function `exit` */
 
 /* Calls exit again while the process is within exit, which goes on with the exit handlers that are
@@ -190,8 +184,6 @@ static void exit_with(int status) {
     if (c_exit && at_exit)
         at_exit(exit_again, (void *)(intptr_t)status, NULL);
 }
-
-/* ---- at exit ---- */
 
 void bfc_leaks_at_exit(const struct bfc_process *process) {
     struct bfc_who_header header;

@@ -38,8 +38,6 @@ typedef struct attributes {
 
 enum message { BYTES = 1, WIDE, REGISTERED };
 
-/* ---- names ---- */
-
 /* Converts a wide string to UTF-8 (RFC 3629); what does not fit into `size` bytes is cut off. */
 static const char *narrow_string(const wchar_t *wide, char *text, size_t size) {
     size_t length = 0;
@@ -100,8 +98,6 @@ static uint32_t name_of(const attributes *event) {
                                          : 0;
     return name ? name : bfc_tags_name("(range)");
 }
-
-/* ---- the calls: module, number, name, result, parameters, arguments ---- */
 
 enum module { CORE = 1, DOMAINS = 5 };
 
@@ -232,8 +228,6 @@ static void *on_domain_bytes(const char *text) {
 static void *on_domain_wide(const wchar_t *text) {
     return next.domain_wide ? next.domain_wide(text) : (void *)new_id();
 }
-
-/* ---- initializing ---- */
 
 static const struct {
     enum module module;

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-/* ---- Poisson sampling ---- */
-
 #define LN_2 0.69314718055994531
 #define FARTHEST 0x1p60
 
@@ -52,8 +50,6 @@ double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
     double x = (double)bytes / (double)interval;
     return 1 / (x < 1e-4 ? x * (1 - x / 2 + x * x / 6) : 1 - exp_minus(x));
 }
-
-/* ---- the pace ---- */
 
 /* Returns the mean distance between samples, in blocks of the least size of the class; 0: every
  * block is a sample. */

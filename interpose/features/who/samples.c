@@ -15,8 +15,6 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* ---- when a thread takes a sample ---- */
-
 /* The random generator and the pace of a thread's sampling. The struct itself is not thread-local,
  * because the loader has little room for the thread-local variables of a library that is opened
  * late. */
@@ -58,8 +56,6 @@ static double weigh_sample(int stacks, unsigned bin) {
     return bfc_pace_weigh(&sampling->paces[bin], &bfc_allocations_until_sample[bin], bin,
                           current_tick(), &sampling->random);
 }
-
-/* ---- the samples ---- */
 
 struct sample {
     uint64_t address, id; /* address and id of the block */
@@ -142,8 +138,6 @@ static void add_sample(const struct sample *sample, uint64_t event) {
         samples[count++] = *sample;
 }
 
-/* ---- one sample ---- */
-
 static bool begin_sampling(void) {
     bool there = bfc_sites_begin();
     pool_lock(&bfc_who_lock);
@@ -213,8 +207,6 @@ void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t byt
         sample_if_due(arena, pointer, bytes, bin);
     errno = reason;
 }
-
-/* ---- sums over samples ---- */
 
 static void sum_up(void) {
     for (size_t i = 0; i < bfc_sites.site_count; i++) {

@@ -33,8 +33,6 @@ uint32_t bfc_who_site_of(uint64_t id);
  */
 void bfc_who_write(bool blocks);
 
-/* ---- which libraries hold the memory in use (libraries.c) ---- */
-
 struct bfc_who_library {
     const char *path; /* the innermost object that is not CUDA's; "": the executable */
     /* Bytes in use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the

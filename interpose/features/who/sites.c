@@ -103,8 +103,6 @@ struct bfc_stack_tables bfc_sites_now(void) {
     return now;
 }
 
-/* ---- texts ---- */
-
 static uint64_t hash_text(const char *text) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     for (; *text; text++)
@@ -141,8 +139,6 @@ uint32_t bfc_sites_tag(const char *text) {
     kept += *slot_of_text(text) == 0;
     return bfc_sites_text(text);
 }
-
-/* ---- objects ---- */
 
 static bool is_same(const struct bfc_who_object *one, const struct bfc_who_object *other) {
     return one->start == other->start && one->end == other->end && one->path == other->path;
@@ -186,8 +182,6 @@ static void look_for_unloaded(struct bfc_readable *readable) {
     if (unloaded)
         bfc_frame_rules_forget();
 }
-
-/* ---- sites ---- */
 
 /* Remembers the last object, because most frames lie in the same object as the frame before. */
 struct placing {

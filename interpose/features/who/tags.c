@@ -24,8 +24,6 @@ static __thread struct {
     uint32_t text;   /* offset of the text that joins all names */
 } own INITIAL_EXEC;
 
-/* ---- ranges that were started ---- */
-
 static uint64_t open_ranges[OPEN]; /* atomic: ids of started ranges that have not ended; 0: free */
 
 static uint64_t *slot_with(uint64_t id, uint64_t wanted) {
@@ -42,8 +40,6 @@ static bool open_range(uint64_t id) {
         none = 0;
     return slot;
 }
-
-/* ---- levels ---- */
 
 static void remove_level(unsigned i) {
     memmove(&own.levels[i], &own.levels[i + 1], (own.count - i - 1) * sizeof own.levels[0]);
@@ -111,8 +107,6 @@ void bfc_tags_end(uint64_t id) {
         bfc_store_relaxed(slot, 0);
 }
 
-/* ---- as one text ---- */
-
 static uint32_t join_tags(void) {
     char text[TEXT_BYTES];
     size_t length = 0;
@@ -143,8 +137,6 @@ uint32_t bfc_tags_now(void) {
     }
     return own.text;
 }
-
-/* ---- the public interface (interpose/api/bfcpreload.h) ---- */
 
 /* no NVTX range has this domain, since NVTX's domains are addresses */
 #define PUBLIC_DOMAIN UINT64_MAX

@@ -69,8 +69,6 @@ static uint64_t job_us(const struct recording *recording) {
     return bfc_subtract_saturating(bfc_wall_clock_ns(), recording->created_ns) / 1000;
 }
 
-/* --- lines --- */
-
 static struct json_writer begin_line(const struct recording *recording, const char *type,
                                      double seconds) {
     struct json_writer json = json_writer_init(recording->file);
@@ -328,8 +326,6 @@ static void write_end(struct recording *recording, const struct bfc_job *job, co
     json_string(&json, "reason", reason);
     json_object_end(&json);
 }
-
-/* --- the command --- */
 
 static void show_progress(const struct recording *recording, const struct bfc_job *job) {
     char in_use[TEXT_FIGURE];

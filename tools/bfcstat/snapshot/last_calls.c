@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- blocks by their address ---- */
-
 static void note_block(struct calls *calls, uint64_t address, uint64_t bytes, uint32_t site) {
     struct known_block *block = address_table_put(&calls->blocks, address, sizeof *block);
     if (!block) {
@@ -31,8 +29,6 @@ static void resolve_call(struct calls *calls, struct call *call) {
     call->site = block->site;
     block->bytes = 0;
 }
-
-/* ---- the list ---- */
 
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks) {
     static const struct bfc_job no_events;

@@ -100,8 +100,6 @@ static bool collect_moment(struct target *target, double seconds, struct calls *
     return good;
 }
 
-/* ---- messages about what is missing in the snapshot ---- */
-
 static void tell_unless_0(uint64_t count, const char *what) {
     char figure[TEXT_FIGURE];
     if (count)
@@ -141,8 +139,6 @@ static void report_gaps(const struct request *request, const struct moment *mome
         printf("  regions of %s left out: there was no room\n",
                bfc_bytes_text(header->left_out, left, sizeof left));
 }
-
-/* ---- the command ---- */
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);

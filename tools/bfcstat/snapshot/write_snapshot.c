@@ -24,8 +24,6 @@ static unsigned count_devices(const struct moment *m) {
     return (unsigned)(last + 1);
 }
 
-/* ---- a pickle ---- */
-
 struct writing {
     struct moment *moment;
     struct pickle pickle;
@@ -238,8 +236,6 @@ bool write_pickle(struct moment *moment, FILE *file) {
     free(w.living);
     return good;
 }
-
-/* ---- for Perfetto ---- */
 
 /* Counters in bytes. Where calls are missing, a counter may fall below zero, and wraps around. */
 struct counters {

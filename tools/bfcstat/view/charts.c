@@ -11,8 +11,6 @@
 #define ROWS_SHOWN 16u
 #define LANDMARKS_SHOWN 12u
 
-/* --- the map --- */
-
 /* Returns the character for some cells: # full, + partly in use, ~ pending, . free, - without a
  * page. A cell without a page counts only if all are. */
 static char cell_sign(const uint8_t *cells, unsigned count) {
@@ -60,8 +58,6 @@ static void show_map(const struct bfc_job *job, FILE *stream) {
         fprintf(stream, "  and %" PRIu64 " more regions\n", rows - shown + job->map.left_out);
 }
 
-/* --- histograms --- */
-
 static void show_bar(const char *label, uint64_t count, uint64_t most, FILE *stream) {
     char figure[TEXT_FIGURE];
     int length = (int)((double)count / (double)most * CHART_WIDTH / 2 + 0.999);
@@ -95,8 +91,6 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
             text_duration(bfc_latency_quantile(bins, 0.99), b, sizeof b),
             text_duration(bfc_latency_quantile(bins, 1), c, sizeof c));
 }
-
-/* --- landmarks --- */
 
 /* Whether events of this kind have a time in nanoseconds in place of an address. */
 static bool is_timed(enum bfc_event_kind kind) {

@@ -16,8 +16,6 @@ static void print_label(FILE *stream, const char *name) {
     fprintf(stream, "  %-*s", LABEL_WIDTH, name);
 }
 
-/* --- the table --- */
-
 static const char *find_configured(const struct bfc_job *job, const char *name, char *text,
                                    size_t size) {
     size_t length;
@@ -144,8 +142,6 @@ void show_jobs_text(const struct findings *findings, size_t width, FILE *stream)
     text_table_print(&table, stream, width);
     text_table_free(&table);
 }
-
-/* --- one job --- */
 
 static void show_times(const struct bfc_segment_header *header, enum bfc_job_state state,
                        FILE *stream) {

@@ -110,8 +110,6 @@ struct metrics {
     size_t row_count;
 };
 
-/* ---- labels ---- */
-
 /* Writes a label. Backslashes and quotes in its value are escaped; control characters, among them
  * line feeds, become '?'. */
 static void put_label(FILE *stream, const char *name, const char *value) {
@@ -231,8 +229,6 @@ static void free_rows(struct metrics *metrics) {
     free(metrics->rows);
 }
 
-/* ---- families ---- */
-
 /* Writes the head of a family. OpenMetrics names a counter's family without the _total of its
  * samples. */
 static void put_head(const struct metrics *metrics, const char *name, const char *type,
@@ -325,8 +321,6 @@ static void put_derived(const struct metrics *metrics) {
     put_family(metrics, &fragmentation, false, put_fragmentation);
 }
 
-/* ---- histograms of calls ---- */
-
 /* The bounds of the histograms are 2^10, 2^13 ... 2^31 ns, each 8 times the one before, and
  * infinity. More bounds would make many more series. */
 enum { FIRST_BOUND = 10, BOUND_STEP = 3, LAST_BOUND = 31 };
@@ -378,8 +372,6 @@ static void put_histograms(const struct metrics *metrics) {
     for (size_t i = 0; i < sizeof histograms / sizeof histograms[0]; i++)
         put_family(metrics, &histograms[i], false, put_histogram);
 }
-
-/* ---- by kind ---- */
 
 /* Writes a count of the whole process with its kind as a label, unless the count is 0 or the kind
  * has no name. */
@@ -559,8 +551,6 @@ static void put_machine(const struct metrics *metrics) {
     put_single(metrics, "impostor_segments", "Files that are named as another user's job.",
                findings->impostors);
 }
-
-/* ---- devices ---- */
 
 static void put_device_name(const struct metrics *metrics, const char *name, const uint8_t uuid[16],
                             const char *bus_id) {

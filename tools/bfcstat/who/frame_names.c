@@ -50,8 +50,6 @@ static void open_object(struct who_names *names, uint32_t object) {
     names->lines[object - 1] = source_lines_open(path);
 }
 
-/* ---- frames ---- */
-
 static bool begins_with(const char *text, const char *begin) {
     return strncmp(text, begin, strlen(begin)) == 0;
 }
@@ -189,8 +187,6 @@ char *who_frame_text(const struct who_line *line, char *text, size_t size) {
         *at = *at == ';' ? ',' : *at;
     return text;
 }
-
-/* ---- the user's own code ---- */
 
 static bool holds_any(const char *text, const char *const *parts) {
     for (; *parts; parts++)

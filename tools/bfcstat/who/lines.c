@@ -14,8 +14,6 @@ static struct json_writer begin_line(const char *type, FILE *stream) {
     return json;
 }
 
-/* ---- sites ---- */
-
 /* Writes a frame twice: as text, and as flame graphs need it. */
 static void put_frame(struct json_writer *json, const struct who_line *line) {
     char text[WHO_PLACE];
@@ -52,8 +50,6 @@ void who_put_sites(struct who_names *names, uint64_t first, FILE *stream) {
     json_array_end(&json);
     json_object_end(&json);
 }
-
-/* ---- a moment ---- */
 
 static void put_held(const struct bfc_who_site *site, uint64_t number, bool first, FILE *stream) {
     fprintf(stream, "%s[%" PRIu64 ",%.0f,%.2f,%.0f,%.0f,%" PRIu64 "]", first ? "" : ",", number,

@@ -16,8 +16,6 @@ static const char *stacks_name(const struct bfc_who *who) {
     return who->header.stacks < 3 ? stacks_names[who->header.stacks] : "unknown";
 }
 
-/* ---- text ---- */
-
 /* Writes bytes with their unit; a negative amount, and a change, with its sign. */
 static char *amount_text(double bytes, bool change, char *text, size_t size) {
     char figure[TEXT_FIGURE - 2];
@@ -193,8 +191,6 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
         fprintf(stream, "\n%zu more sites: --sites=0 shows all\n", left);
 }
 
-/* ---- JSON ---- */
-
 /* Writes an estimate of bytes or blocks without digits after the point, which would mean
  * nothing. */
 static void show_whole(struct json_writer *writer, const char *key, double figure) {
@@ -280,8 +276,6 @@ void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *s
     json_array_end(&writer);
     json_object_end(&writer);
 }
-
-/* ---- collapsed ---- */
 
 void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream) {
     for (size_t i = 0; i < sums->site_count; i++) {

@@ -91,8 +91,6 @@ static struct learner *new_learners;
 static uint32_t arrivals;
 static unsigned taught; /* atomic: how many learners exist */
 
-/* ---- having the pool note its calls ---- */
-
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
     bfc_pool_take_notes(learner->arena->pool, learner->notes, MOST_NOTES);
@@ -116,8 +114,6 @@ static void pause_for_long(struct learner *learner) {
     stop_listening(learner, PAUSES);
     learner->pause_ns = 2 * bfc_min(pause, LONGEST_PAUSE_NS / 2);
 }
-
-/* ---- following ---- */
 
 /* Returns the plan's event at which the program is now, from the notes taken since the look. */
 static uint32_t position_now(const struct learner *learner, struct bfc_position position,
@@ -157,8 +153,6 @@ static void follow_loop(struct learner *learner, struct bfc_position position, u
     read_progress(learner, &learner->followed, &learner->missed);
     stop_listening(learner, FOLLOWS);
 }
-
-/* ---- looking for a loop in the notes ---- */
 
 static void add_free(struct events *events, uint64_t id) {
     uint32_t allocation = events_find(events, id);
@@ -379,8 +373,6 @@ static void attend_learner(struct learner *learner) {
         take_notes(learner);
 }
 
-/* ---- the thread ---- */
-
 static void stop_for_good(struct learner *learner) {
     if (!learner->notes)
         return;
@@ -492,8 +484,6 @@ static bool start_once(void) {
     static bool started; /* atomic: the thread was started */
     return bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_learning, NULL);
 }
-
-/* ---- beginning ---- */
 
 static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     size_t bytes = MOST_NOTES * sizeof(struct bfc_pool_note);

@@ -12,8 +12,6 @@
 
 #define COPY(readable, address, value) bfc_readable_copy(readable, address, value, sizeof *(value))
 
-/* ---- by _dl_find_object, glibc 2.35 and later ---- */
-
 /* A copy of glibc's struct dl_find_object, which older headers do not have. */
 struct found {
     unsigned long long flags;
@@ -39,8 +37,6 @@ static find_object *get_finder(void) {
     }
     return found;
 }
-
-/* ---- by the loader's list ---- */
 
 /* Finds the program headers of an object. For the executable the kernel gives them; in other
  * objects they follow the ELF header. */
@@ -148,8 +144,6 @@ static bool find_by_list(struct bfc_readable *readable, uint64_t address,
     return found;
 }
 
-/* ---- finding an object and its name ---- */
-
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object) {
     struct found found;
     find_object *find = get_finder();
@@ -179,8 +173,6 @@ bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *obj
     path[most - 1] = '\0';
     return true;
 }
-
-/* ---- finding exported functions of an object that may be unloaded meanwhile ---- */
 
 struct tables {
     uint64_t symbols, strings, hash;

@@ -45,8 +45,6 @@ static const struct layout *find_layout(const char *version) {
     return NULL;
 }
 
-/* ---- finding the interpreter ---- */
-
 typedef void object; /* a PyObject, or a type derived from it */
 
 /* CPython's functions that all versions from 3.9 on have: name, result, parameters. They are looked
@@ -177,8 +175,6 @@ static bool has_python(const uint64_t *calls, size_t count) {
     return bfc_load_acquire(&state) == FOUND && is_still_there();
 }
 
-/* ---- walking by a layout ---- */
-
 static const char *field_at(const void *structure, size_t offset) {
     return (const char *)structure + offset;
 }
@@ -245,8 +241,6 @@ static void walk_by_layout(const void *thread, bfc_python_visit *visit, void *co
                          python.PyCode_Addr2Line(code, (int)offset));
     }
 }
-
-/* ---- walking by the C interface ---- */
 
 /* Whether the calling thread, whose thread state this is, may call the C interface: it holds the
  * GIL, and no exception is set that the calls could replace. */

@@ -19,8 +19,6 @@ void bfc_frame_rules_forget(void) {
 /* The numbers that DWARF gives to registers. */
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
 
-/* ---- reading within an object's memory ---- */
-
 struct bytes {
     struct bfc_readable *readable;
     uint64_t at, end;
@@ -65,8 +63,6 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
     else
         bytes->at += size;
 }
-
-/* ---- an object, and its index of functions ---- */
 
 /* A bfc_frame_rule taken apart, with offsets in bytes. */
 struct rule {
@@ -125,8 +121,6 @@ static uint64_t find_entry(const struct place *place, uint64_t address) {
     }
     return low ? index + (uint64_t)entry : 0;
 }
-
-/* ---- entries ---- */
 
 struct entry {
     struct bytes initial, own; /* the instructions of the CIE, and of the FDE */
@@ -218,8 +212,6 @@ static bool read_entry(const struct place *place, uint64_t address, struct entry
     entry->own = bytes;
     return !bytes.bad && address - entry->code < size;
 }
-
-/* ---- instructions ---- */
 
 struct state {
     struct rule rule;
@@ -442,8 +434,6 @@ static struct rule rule_of(const struct entry *entry, uint64_t address) {
         return none;
     return machine.now.rule;
 }
-
-/* ---- the table of known rules ---- */
 
 static bool fits_bits(int32_t offset, int bits) {
     int32_t limit = 1 << (bits - 1);
