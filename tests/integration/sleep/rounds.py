@@ -236,7 +236,7 @@ def pace():
     job cannot sleep any more: the pool takes regions in place of pages that were refused."""
     dice = random.Random(SEED)
     told, slept = shown()["sleep"], time.monotonic()
-    while not over.is_set() and not wrong and told["falls"] < ROUNDS and time.monotonic() < slept + 60:
+    while not over.is_set() and not wrong and told["falls"] < ROUNDS and time.monotonic() < slept + 20:
         for _ in range(10):
             go.set()
             time.sleep(dice.choice((0.005, 0.01, 0.02)))
