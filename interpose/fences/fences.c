@@ -45,15 +45,16 @@ struct entry {
     unsigned pins; /* how many threads use the events now; meanwhile the fence is not retired */
 };
 
-/* The pending fences are numbers first to next - 1, each in the entry ring[number & (capacity -
- * 1)]; all below `first` are complete. Neither the first nor the last pending fence is void. The
- * lock of `gate_part` guards all fields except `ordered`. */
+/* The ring holds the fences from `first` to next - 1, each in the entry ring[number & (capacity -
+ * 1)]. Those up to `done` are complete, and only still there because one is pinned. The fences
+ * after `done` are pending; neither the first nor the last of them is void. The lock of `gate_part`
+ * guards all fields except `ordered`. */
 struct bfc_fences {
     struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
     unsigned ordering;              /* how many threads are making a context wait for a fence */
     unsigned looking;               /* how many threads are querying fences */
     uint64_t looked;                /* how many times a thread has finished its queries */
-    bfc_fence first, next;
+    bfc_fence first, done, next;
     struct entry *ring;
     uint64_t capacity; /* number of entries in the ring, a power of two */
     /* how many pending fences cover another context than `usual`, or several contexts */
@@ -69,7 +70,6 @@ struct bfc_fences {
     struct event *store; /* unused events, besides those in the ring */
     struct ending *endings;
     unsigned makers; /* how many threads are creating events */
-    bool voids;      /* whether there has been a void fence since the ring was last empty */
 };
 
 static void lock_fences(struct bfc_fences *fences) {
@@ -175,32 +175,24 @@ static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *en
         clear_out(fences, entry);
 }
 
-static bool is_void(const struct bfc_fences *fences, bfc_fence fence) {
-    return fences->first < fences->next && state_of(entry_of(fences, fence)) == VOID;
-}
-
-static void drop_void_firsts(struct bfc_fences *fences) {
-    while (is_void(fences, fences->first))
-        drop_entry(fences, entry_of(fences, fences->first++));
-}
-
-/* Retires the fences up to `fence`, which are complete, until one is pinned or not yet recorded. */
+/* Notes that the fences up to `fence` are complete, or those before the first of them that is not
+ * recorded yet; void fences behind them count too. Retires complete fences until one is pinned: a
+ * thread that waits for one pins it, and when the last such thread unpins it, it is retired. */
 static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
-    while (fences->first <= fence && fences->first < fences->next) {
-        struct entry *entry = entry_of(fences, fences->first);
-        if (state_of(entry) == RECORDING || entry->pins)
-            return;
-        fences->first++;
-        drop_entry(fences, entry);
+    enum state state;
+    for (; fences->done + 1 < fences->next; fences->done++) {
+        state = state_of(entry_of(fences, fences->done + 1));
+        if (fences->done < fence ? state == RECORDING : state != VOID)
+            break;
     }
-    if (UNLIKELY(fences->voids))
-        drop_void_firsts(fences);
+    while (fences->first <= fences->done && !entry_of(fences, fences->first)->pins)
+        drop_entry(fences, entry_of(fences, fences->first++));
 }
 
 /* Removes void fences at the end of the ring, so that their numbers are used again: no block has
  * them. Otherwise frees that fail repeatedly would fill the ring behind one incomplete fence. */
 static void drop_void_lasts(struct bfc_fences *fences) {
-    while (is_void(fences, fences->next - 1))
+    while (fences->next > fences->done + 1 && state_of(entry_of(fences, fences->next - 1)) == VOID)
         drop_entry(fences, entry_of(fences, --fences->next));
     if (fences->seen_recorded > fences->next)
         fences->seen_recorded = fences->next;
@@ -268,10 +260,8 @@ static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *co
         return CUDA_ERROR_NOT_READY;
     struct event *first = entry->events;
     first->state = RECORDING;
-    if (fences->first == fences->next) {
+    if (fences->first == fences->next)
         fences->usual = first->context;
-        fences->voids = false;
-    }
     fences->mixed += is_mixed(fences, first);
     *events = first;
     *fence = fences->next++;
@@ -303,9 +293,8 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
     bfc_store_release(&events->state, VOID);
-    fences->voids = true;
     drop_void_lasts(fences);
-    drop_void_firsts(fences);
+    retire_up_to(fences, fences->done);
     unlock_fences(fences);
 }
 
@@ -333,7 +322,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
 /* Pins a fence and returns its events. NULL: the fence is not pending, or not recorded yet. The
  * caller holds the lock. */
 static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
-    if (fence < fences->first || fence >= fences->next ||
+    if (fence <= fences->done || fence >= fences->next ||
         state_of(entry_of(fences, fence)) != RECORDED)
         return NULL;
     entry_of(fences, fence)->pins++;
@@ -352,7 +341,7 @@ static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool comple
     entry_of(fences, fence)->pins--;
     /* if all pending fences are of one context, a complete one implies that those before it are
      * complete */
-    if (complete && (fences->mixed == 0 || fence == fences->first))
+    if (fence <= fences->done || (complete && (fences->mixed == 0 || fence == fences->done + 1)))
         retire_up_to(fences, fence);
 }
 
@@ -373,17 +362,17 @@ struct look {
 };
 
 static void aim_look(struct bfc_fences *fences, struct look *look) {
-    uint64_t pending = fences->next - fences->first;
+    uint64_t pending = fences->next - fences->done - 1;
     if (look->step > pending)
         look->step = pending;
     if (fences->mixed || look->step == 0)
         look->step = 1;
-    look->fence = fences->first + look->step - 1;
+    look->fence = fences->done + look->step;
     look->events = pin_locked(fences, look->fence);
     /* that fence is not recorded, so the first pending fence is queried instead */
     if (!look->events && look->step > 1) {
         look->step = 1;
-        look->fence = fences->first;
+        look->fence = fences->done + 1;
         look->events = pin_locked(fences, look->fence);
     }
 }
@@ -416,7 +405,7 @@ static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
         unpin_locked(fences, look->fence, false);
     fences->looking--;
     fences->looked++;
-    bfc_fence complete = fences->first - 1;
+    bfc_fence complete = fences->done;
     unlock_fences(fences);
     return complete;
 }
@@ -429,7 +418,7 @@ static uint64_t read_number(struct bfc_fences *fences, const uint64_t *field) {
 }
 
 bfc_fence bfc_fences_known(struct bfc_fences *fences) {
-    return read_number(fences, &fences->first) - 1;
+    return read_number(fences, &fences->done);
 }
 
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver) {

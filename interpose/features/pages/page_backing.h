@@ -43,8 +43,9 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
 /*
  * Returns what the program has done that makes BFC_BACKING=auto take no more pages; NULL: nothing.
  * Other processes and devices may go on using memory that was exported or registered, and a
- * captured graph uses the addresses of memory that was freed later. So after either, no page moves
- * any more, and the pool grows by regions.
+ * captured graph may use the addresses of memory that was freed later. So after either, no page
+ * moves any more, and the pool grows by regions; but captures change nothing where the settings ask
+ * for sleep, since regions cannot sleep.
  */
 const char *bfc_pages_unwanted(const struct bfc_arena *arena);
 

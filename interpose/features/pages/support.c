@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/config/log.h"
+#include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/features/common/retry_release.h"
 #include "pool/pool.h"
@@ -109,8 +110,14 @@ static bool is_slow(const struct bfc_driver *driver, const struct bfc_paging *pa
     return least > most;
 }
 
+/* Whether the settings ask for sleep, for which memory must be of pages. */
+static bool is_to_sleep(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process && (process->options.sleep_idle >= 0 || process->options.sleep_quantum >= 0);
+}
+
 const char *bfc_pages_unwanted(const struct bfc_arena *arena) {
-    if (bfc_capture_was_seen())
+    if (bfc_capture_was_seen() && !is_to_sleep())
         return "the program captures streams";
     return bfc_load_relaxed(&arena->shown) ? "the program exports or registers memory" : NULL;
 }

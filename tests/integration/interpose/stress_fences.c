@@ -215,6 +215,25 @@ static void order_twice(void) {
     wrong += waits != 1;
 }
 
+/* A fence is known to be complete also while a thread uses its events: threads that wait for one
+ * fence and begin anew would otherwise keep each other from ever seeing it complete. */
+static void know_pinned(void) {
+    CUcontext context = (CUcontext)(void *)&owner;
+    bfc_fence pinned, later;
+    struct bfc_order order, none;
+    bfc_fences_wait(fences, &driver, bfc_fences_last(fences), UINT64_MAX, NULL);
+    while (bfc_fences_record(fences, &driver, &context, 1, &pinned) != CUDA_SUCCESS)
+        ;
+    wrong += !bfc_fences_announce(fences, pinned, &order) || !order.events;
+    wrong += bfc_fences_wait(fences, &driver, pinned, 1000000000, NULL) < pinned;
+    wrong += !bfc_fences_announce(fences, pinned, &none) || none.events;
+    while (bfc_fences_record(fences, &driver, &context, 1, &later) != CUDA_SUCCESS)
+        ;
+    wrong += bfc_fences_wait(fences, &driver, later, 1000000000, NULL) != later;
+    bfc_fences_retract(fences, &order);
+    wrong += bfc_fences_known(fences) != later;
+}
+
 /* Behind a fence that is not complete, records that fail take no room and hide nothing. */
 static void fail_often(void) {
     CUcontext context = (CUcontext)(void *)&owner;
@@ -246,6 +265,7 @@ int main(void) {
     pthread_join(capturer, NULL);
     pthread_join(ender, NULL);
     order_twice();
+    know_pinned();
     fail_often();
     bfc_fence last = bfc_fences_last(fences);
     wrong += bfc_fences_wait(fences, &driver, last, UINT64_MAX, NULL) != last;

@@ -232,6 +232,17 @@ class Corners(unittest.TestCase):
         for number, job in enumerate(jobs):
             self.assertTrue(job.do(f"is_filled(a, {number + 9}, 20*MIB) and is_filled(b, {number + 3}, 20*MIB)"))
 
+    def test_memory_from_after_a_capture_sleeps(self):
+        job = Job(self, {"BFC_SLEEP_IDLE": "1000"})
+        job.do(f"import time; exec(open({MORE}).read(), globals())")
+        job.do(FILLED)
+        job.do("g = instantiate(capture(lambda one: fill_async(b, 5, 1000, one)))")
+        job.do("c = allocate(40*MIB); fill(c, 4, 40*MIB); synchronize()")
+        job.fall_asleep()
+        self.assertEqual(job.sleep()["kept"], 0)
+        self.assertEqual(job.do("launch_graph(g) or synchronize()"), 0)
+        self.assertTrue(job.do("is_filled(a, 7, 9*MIB) and is_filled(b, 5, 1000) and is_filled(c, 4, 40*MIB)"))
+
     def test_unseen_end(self):
         job = self.filled(SIM_DEVICES="2")
         job.do("second = begin(1); c = allocate(5*MIB); fill(c, 4, 5*MIB); synchronize()")
