@@ -167,9 +167,8 @@ static const char *open_arenas(uint64_t *bytes) {
         *bytes += one->bytes;
     }
     return *bytes ? NULL
-                  : "no pages can sleep: all exported, registered or a peer's, or regions (with "
-                    "several devices or after "
-                    "exports: BFC_BACKING=pages)";
+                  : "no pages can sleep: exported, registered, a peer's, or regions (several "
+                    "devices, exports: BFC_BACKING)";
 }
 
 static const char *save_arenas(char *text, size_t size) {
