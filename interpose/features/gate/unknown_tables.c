@@ -19,7 +19,7 @@
 
 enum {
     ENTRIES_MOST = 512, /* of all tables; as many as there are stubs in table_stubs_*.S */
-    TABLES_MOST = 16,
+    TABLES_MOST = 32,
     NESTED_MOST = 8, /* calls of such functions under way in a thread */
     STUB_BYTES = 16,
 };
