@@ -26,8 +26,8 @@ struct lifetime {
     uint32_t line; /* line of the file that gave the row, counted from 1; 0: the row was made from a
                       trace */
     uint32_t alias;  /* the row whose memory this row shares, or ROW_NONE */
-    uint32_t group;  /* number of the group, or ROW_NONE */
-    uint32_t space;  /* number of the space; 0 if the file has no column for spaces */
+    uint32_t group;  /* the rows that are placed together have the same number; or ROW_NONE */
+    uint32_t space;  /* the memory to plan it in, by the file's column `space`; 0: there is none */
     uint32_t stream; /* number of the stream; ROW_NONE: in order with all streams */
     uint32_t thread; /* the program's thread that allocated it; 0: unknown */
     /* the bytes requested, for a row that cannot be planned (its size is 0); else 0 */

@@ -73,8 +73,8 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Whether any floor of the section may rise. No floor rises if all boxes of the section fit
- * above the highest floor. */
+/* Whether the lowest offset (floor) of any box of the section may rise. None rises if all boxes of
+ * the section fit one on the other above the highest of these offsets. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {

@@ -48,7 +48,7 @@ struct source_lines {
 static struct { LIBDW_CALLS(DECLARE) } dw;
 
 static bool load_library(void) {
-    static int state; /* 0: not tried yet */
+    static int state; /* 1: libdw is loaded; -1: it cannot be; 0: nobody has tried */
     if (state)
         return state > 0;
     void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);

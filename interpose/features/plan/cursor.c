@@ -1,12 +1,17 @@
-/* Matches the allocations of a thread with the slots that the plan has for that thread. */
+/* Matches the allocations of a thread with those that the plan has for it. A slot is one allocation
+ * of the plan. */
 #include "interpose/features/plan/cursor.h"
 
 enum {
-    REACH = 16, /* how many slots are searched on each side of the expected one */
+    /* how many of the plan's allocations are searched on each side of the expected one */
+    REACH = 16,
     /* the position is lost after this many allocations in a row that the plan does not have */
     MOST_UNMATCHED = 64,
-    SIGNS = 4, /* a lost position is found when this many first slots of a period come in a row */
-    DOUBT = 8, /* a jump can be undone during this many allocations after it */
+    /* after the position in the plan was lost, it is taken to be at a period's begin once so many
+     * allocations in a row were those with which the plan's period begins */
+    SIGNS = 4,
+    /* after a jump to another position in the plan, it can be undone for so many allocations */
+    DOUBT = 8,
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {

@@ -189,7 +189,7 @@ static void draw_address_axis(const struct canvas *canvas, uint32_t arena) {
         fprintf(canvas->stream, "<text x=\"%.0f\" y=\"%.2f\" text-anchor=\"end\">%s</text>\n",
                 LEFT - 6, y + 4, bfc_bytes_text((uint64_t)at, text, sizeof text));
         if ((double)top * canvas->scale < 30)
-            break; /* the arena is too low for more than one mark */
+            break; /* the picture of this arena is too low for more than one mark on its axis */
     }
 }
 

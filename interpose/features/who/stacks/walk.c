@@ -74,8 +74,8 @@ static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     if (at < frame->stack || at - frame->stack > FARTHEST ||
         !bfc_readable_word(readable, at, &frame->pointer) ||
         !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
-        /* if the second word points into the stack, it is no return address, and the register held
-         * no frame pointer */
+        /* a return address does not point into the stack: if this word does, the register held
+         * something else than a frame pointer */
         return false;
     frame->stack = at + 16;
     frame->reach = FARTHEST;
