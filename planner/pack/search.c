@@ -67,8 +67,8 @@ struct search {
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip; /* by section, for paint_floors: the next section whose floor is not set yet */
     uint64_t *bits; /* bit set of boxes, which drain_bits reads in rising order */
-    uint32_t
-        *part_of; /* by section, written by split_group: which part of the group has the section */
+    /* by section, written by split_group: which part of the group has the section */
+    uint32_t *part_of;
     uint64_t *offsets; /* by rank */
     struct floors floors;
     uint32_t *placed; /* the placed boxes, as a stack */

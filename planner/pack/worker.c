@@ -13,8 +13,10 @@
  * STEP_SELDOM (without) tries to come only a quarter of the way from the best peak to the goal. */
 #define STEP_OFTEN 3
 #define STEP_SELDOM 10
-#define FIRST_RESTARTS 4   /* the first improvements of a part are restarts, not searches */
-#define RESTART_EVERY 10   /* after FIRST_RESTARTS, 1 of RESTART_EVERY improvements is a restart */
+/* A job that improves the plan of a part either packs the part anew (a restart) or searches on from
+ * its best plan. The first FIRST_RESTARTS such jobs are restarts, later one in RESTART_EVERY. */
+#define FIRST_RESTARTS 4
+#define RESTART_EVERY 10
 #define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
 #define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
 #define SHORT_SEARCHES 12  /* short searches in one improvement */

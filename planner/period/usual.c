@@ -158,7 +158,7 @@ struct course {
     uint32_t *places; /* by allocation: its place; ALIGN_NOWHERE: it has no place */
     uint32_t *deaths; /* by allocation: the place of the next allocation after its free */
     uint32_t length, end;
-    uint32_t next_place;  /* the place that is next after the stream's last one */
+    uint32_t next_place;  /* the place in the loop of the stream's next allocation */
     struct keyed *ages;   /* known ages of allocations, with their slots */
     uint32_t *usual_ages; /* by slot: the median age of its allocations */
     uint32_t *samples;    /* by slot: an allocation that was in this slot in some repetition */
