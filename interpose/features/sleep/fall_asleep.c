@@ -167,8 +167,8 @@ static const char *open_arenas(uint64_t *bytes) {
         *bytes += one->bytes;
     }
     return *bytes ? NULL
-                  : "no pages can sleep: exported, registered, a peer's, or regions (several "
-                    "devices, exports: BFC_BACKING)";
+                  : "no pages can sleep: exported, registered, a peer's, or regions "
+                    "(BFC_BACKING=pages avoids these)";
 }
 
 static const char *save_arenas(char *text, size_t size) {

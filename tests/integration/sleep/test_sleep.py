@@ -136,8 +136,8 @@ class Sleeping(unittest.TestCase):
                 self.assertTrue(job.do(INTACT))
 
     def test_regions_after_a_capture_stay(self):
-        """With BFC_BACKING=auto, which BFC_SLEEP_IDLE sets, what a program takes after a capture is not of pages."""
-        job = self.filled({"BFC_SLEEP_IDLE": "1000"})
+        """With BFC_BACKING=auto, what a program takes after a capture is not of pages, unless the settings ask for sleep."""
+        job = self.filled({"BFC_BACKING": "auto", "BFC_GATE": "on"})
         job.do("capture(lambda stream: fill_async(b, 9, 1000, stream))")
         job.do("c = allocate(32*MIB); fill(c, 5, 32*MIB); synchronize()")
         job.fall_asleep()
