@@ -10,7 +10,8 @@
 #include "interpose/reuse/last_resort.h"
 #include "segment/other_jobs.h"
 
-/* Asks other jobs for what they only cache, as long as that brings memory, for a second at most. */
+/* Asks the user's other preloaded jobs to give back what they only cache, again and again as long
+ * as memory comes, for a second at most. Returns whether the allocation is served. */
 bool bfc_ask_jobs(struct bfc_call *call);
 
 /*
@@ -33,7 +34,8 @@ uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
 /* Memory that an allocation waits for on a device. */
 struct bfc_demand {
     uint64_t bytes;      /* 0: no allocation waits any more */
-    uint64_t turn_ns;    /* when the allocation became the first in the queue */
+    uint64_t turn_ns;    /* when the allocation became the first in the queue, by
+                            bfc_kernel_now_ns */
     uint64_t free_bytes; /* bytes that are free on the device */
 };
 
@@ -46,8 +48,8 @@ struct bfc_demand {
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
                   struct bfc_demand demand);
 
-/* Notes in this process's own segment that an allocation waits for `bytes`, without asking this
- * process to give memory back. */
+/* Writes into this process's own segment that an allocation of another job waits for `bytes` bytes,
+ * so that this process leaves them to it. This process is not asked to give memory back. */
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
 /*
