@@ -1,8 +1,9 @@
 /*
- * The position of one thread in a plan: the thread's planned allocations (slots) in order, and the
- * slot expected next. An allocation is matched by its size. If the expected slot does not match,
- * its neighbours are searched, then the sizes that are unique in the plan (anchors). After many
- * allocations without a match the position is lost until the period begins again.
+ * The position of one thread in a plan. A course has the allocations that the plan foresees for the
+ * thread (slots), in order, and the slot that is expected next. An allocation is matched by its
+ * size. If the expected slot has another size, its neighbours are searched, then the sizes that are
+ * unique in the plan (anchors). After many allocations without a match the position is lost until
+ * the period begins again.
  *
  * Not thread-safe: one thread uses a course. Whatever a plan contains, nothing outside its tables
  * is accessed.
@@ -19,7 +20,7 @@ struct bfc_slot {
     uint64_t size;    /* bytes, rounded by bfc_plan_round */
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
     uint32_t event;   /* index of the event in the plan that allocates the block */
-    uint32_t matched; /* the round of the period in which the slot was matched last */
+    uint32_t matched; /* `round` of the course when an allocation last matched the slot */
     bfc_addr below[BFC_PLACE_HINTS]; /* hints for bfc_pool_allocate_at */
 };
 
@@ -28,11 +29,14 @@ enum { BFC_SIZE_WORDS = 64 };
 struct bfc_course {
     struct bfc_slot *slots; /* the slots, in the order of the plan */
     uint32_t count, prefix; /* number of slots; number of slots before the period */
-    uint32_t at;            /* index of the expected slot; `count`: no slot is left */
-    uint32_t round;         /* number of the current period, from 1 on */
-    int64_t miss_budget;    /* how many misses are still accepted, in units that follow.c defines */
+    uint32_t at;            /* index of the expected slot; `count`: no slot comes any more */
+    uint32_t round;         /* number of the current period, that is repetition of the loop, from
+                               1 on */
+    int64_t miss_budget;    /* how many more planned allocations may lose their place to others,
+                               in units that follow.c defines */
     int64_t earned;         /* how many units this period has added to `miss_budget` */
-    int32_t moved;          /* distance of the last jump in this period, in slots; 0: no jump */
+    int32_t moved;          /* by how many slots the position last jumped in this period,
+                               backwards if negative; 0: it did not jump */
     uint32_t moved_at;      /* index of the slot that was expected just after the last jump */
     uint32_t unmatched;     /* allocations in a row without a match */
     /* while the position is lost: how many allocations in a row match the period's first slots */
@@ -54,13 +58,15 @@ struct bfc_match {
     bool same;       /* the allocation matches the slot */
     bool next_round; /* whether the slot belongs to the next period */
     bool jumped;     /* whether the slot is not the expected one */
-    bool returned;   /* whether this match shows that the last jump was a mistake, and undoes it */
+    bool returned;   /* whether this match shows that the position's last jump was a mistake, and
+                        undoes it */
 };
 
-/* Sets the bits in `sizes` for all slots. */
+/* Fills in `sizes` of the course, which needs its slots. */
 void bfc_cursor_note_sizes(struct bfc_course *course);
 
-/* Looks up a size that was rounded by bfc_plan_round; changes nothing. */
+/* Finds the slot for an allocation of this size, which must be rounded by bfc_plan_round. Changes
+ * nothing. */
 struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size);
 
 /* Moves the position past an allocation that was served, or that has failed for good. */

@@ -1,4 +1,4 @@
-/* Finds gaps by one pass over the planned blocks in the order of their places. */
+/* Finds gaps between planned blocks by one pass over the blocks in the order of their offsets. */
 #include "interpose/features/plan/gaps.h"
 
 #include <string.h>
@@ -21,7 +21,8 @@ static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
     return to >= from ? to - from : stay->length - (from - to);
 }
 
-/* Whether the two lifetimes overlap in some period. */
+/* Whether the planned block of this lifetime and another one are live at the same time in some
+ * period. */
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
@@ -32,7 +33,7 @@ static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;
 }
 
-/* Keeps the largest gaps, sorted by size. */
+/* Adds a gap. Only the BFC_GAPS largest are kept, in ascending order of size. */
 static void add_gap(struct bfc_gaps *gaps, struct bfc_gap gap) {
     uint32_t i = 0;
     if (gaps->count < BFC_GAPS)

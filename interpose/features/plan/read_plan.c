@@ -1,4 +1,5 @@
-/* Checking the bytes of a plan: what any reader asks of them, then what a pool does. */
+/* Checks the bytes of a plan: whether they are a well-formed plan file, then whether a pool can
+ * follow that plan. */
 #include "interpose/features/plan/followed_plan.h"
 #include "planner/image/image.h"
 #include "planner/model/validate.h"
@@ -6,9 +7,9 @@
 enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas of the plan together */
 
-/* The blocks as the validator gets them: a row for each allocation, and behind those a second row
- * for each block that is in use when the period ends, for the part of its life in the next
- * period. */
+/* A plan's blocks in the form that the validator takes: a row for each allocation, and behind those
+ * a second row for each block that is in use when the period ends, for the part of its life in the
+ * next period. */
 struct rows {
     struct lifetimes lifetimes;
     uint64_t *offsets, *peaks;
