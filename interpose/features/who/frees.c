@@ -16,8 +16,8 @@ static uint64_t free_count;
 static struct bfc_refused_free refused[REFUSED];
 static size_t refused_count;
 
-/* Finds the calling thread's site and returns with the lock held. False, without the lock: no stack
- * was ever taken, so no block is known. */
+/* Finds the site of the calling thread's call stack and returns with bfc_who_lock held. False,
+ * without the lock: no allocation was recorded yet. */
 static bool enter_at_site(uint32_t *site) {
     struct bfc_stack stack;
     pool_lock(&bfc_who_lock);

@@ -5,7 +5,7 @@
 #define LN_2 0.69314718055994531
 #define FARTHEST 0x1p60
 
-/* Draws a random number by xorshift64* (Vigna, 2016). */
+/* Returns a random number by xorshift64* (Vigna, 2016), and changes the generator's state. */
 static uint64_t draw_random(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -71,8 +71,8 @@ static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
-/* Distances are exponentially distributed, which has no memory: when the mean changes, the rest of
- * the present distance may be drawn anew without a bias. */
+/* The distances between samples are exponentially distributed. That distribution has no memory:
+ * when its mean changes, the rest of the present distance may be chosen anew without a bias. */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)

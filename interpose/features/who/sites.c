@@ -21,16 +21,18 @@ enum {
     TAGS = 1 << 12,
 };
 
-/* The tables in memory. Sites, frames, objects and texts are published to readers; the other arrays
- * serve to find elements in those. */
+/* The tables in memory. Other processes read the sites, frames, objects and texts from a file
+ * (layout/who.h); the other arrays serve to find elements in those. */
 static struct tables {
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
     struct bfc_who_object objects[OBJECTS];
     char texts[TEXTS];
     uint64_t hashes[SITES];
-    uint32_t slots[SLOTS];           /* hash table of sites, by index; 0: the slot is free */
-    uint32_t text_slots[TEXT_SLOTS]; /* hash table of texts, by offset; 0: the slot is free */
+    uint32_t slots[SLOTS];           /* hash table: each slot has the index of a site; 0: the slot
+                                        is free */
+    uint32_t text_slots[TEXT_SLOTS]; /* hash table: each slot has the offset of a text; 0: the slot
+                                        is free */
     uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
 } * tables;
 
@@ -144,8 +146,9 @@ static bool is_same(const struct bfc_who_object *one, const struct bfc_who_objec
     return one->start == other->start && one->end == other->end && one->path == other->path;
 }
 
-/* Returns the index of an object in the table, to which the object is added if it is new; OBJECTS
- * if the table is full. Unloaded objects stay in the table, because frames refer to them. */
+/* Returns the index of a loaded object in the table, to which the object is added if it is new;
+ * OBJECTS if the table is full. Unloaded objects stay in the table, because frames refer to
+ * them. */
 static size_t list_object(const struct bfc_who_object *object, uint64_t map) {
     size_t i = 0;
     while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
@@ -167,8 +170,8 @@ static size_t index_of(struct bfc_readable *readable, const struct bfc_object *o
     return list_object(&listed, object->map);
 }
 
-/* Forgets the unwind rules that were found so far if an object was unloaded, since another object
- * may be loaded at its addresses. */
+/* Forgets all unwind rules if a library was unloaded, since another may be loaded at its
+ * addresses. */
 static void look_for_unloaded(struct bfc_readable *readable) {
     bool unloaded = false;
     for (size_t i = 0; i < bfc_sites.object_count; i++) {
@@ -183,7 +186,8 @@ static void look_for_unloaded(struct bfc_readable *readable) {
         bfc_frame_rules_forget();
 }
 
-/* Remembers the last object, because most frames lie in the same object as the frame before. */
+/* The loaded object of the frame before, which is tried first, because most frames lie in the same
+ * object as the frame before. */
 struct placing {
     struct bfc_readable readable;
     struct bfc_object object;

@@ -138,7 +138,8 @@ uint32_t bfc_tags_now(void) {
     return own.text;
 }
 
-/* no NVTX range has this domain, since NVTX's domains are addresses */
+/* The domain of names from the public interface. NVTX's domains are addresses, so that no NVTX
+ * range has this one. */
 #define PUBLIC_DOMAIN UINT64_MAX
 
 int bfc_tag_push(const char *name) {
