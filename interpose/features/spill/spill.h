@@ -19,14 +19,16 @@
 
 #include "interpose/reuse/last_resort.h"
 
-/* Whether BFC_SPILL is large enough for the call. */
+/* Whether BFC_SPILL is large enough for the allocation, and a block outside the pool of device
+ * memory will do. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
 
-/* Serves a call from host memory. True: the call's arena is that of host memory, which is valid
- * until the thread next calls this function or bfc_arena_of. */
+/* Serves an allocation from host memory. True: `call->arena` is now the arena of host memory, which
+ * is valid until the thread next calls this function or bfc_arena_of. */
 bool bfc_spill_serve(struct bfc_call *call);
 
-/* `freed` of struct bfc_feature: wakes the thread that gives host memory back. */
+/* Called after each free, as `freed` of struct bfc_feature: wakes the thread that gives host memory
+ * back, if there may be something to give back. */
 void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the parts of the feature do for each other. */
+/* The helper thread, which serves readers and waiting jobs, and what it and the process's exit
+ * measure. */
 #ifndef BFC_INTERPOSE_WATCHING_H
 #define BFC_INTERPOSE_WATCHING_H
 
@@ -12,7 +13,8 @@
  */
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* `freed` of struct bfc_feature: makes the helper thread wake the jobs that wait for memory. */
+/* Called after each free, as `freed` of struct bfc_feature: makes the helper thread wake the jobs
+ * that wait for memory. */
 void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                              bool may_wait);
 
