@@ -20,7 +20,8 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* Returns `reach` plus the bytes that the waiting processes have cached but not in use. */
+/* Returns `reach`, the bytes that can become free without the waiting processes, plus those that
+ * the waiting processes have cached but not in use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -29,8 +30,8 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
     return reach;
 }
 
-/* Returns `reach` plus all bytes reserved by other processes that began to wait after waiter
- * `index`. */
+/* Returns `reach`, the bytes that can become free without the waiting processes, plus all bytes
+ * reserved by other processes that began to wait after waiter `index`. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)

@@ -27,10 +27,10 @@ void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUres
 void bfc_occupancy_refresh(void);
 
 /*
- * Updates the field `fit` in the section of each living pool; does nothing without a segment.
- * Fragmentation is how much of a pool's ready memory is in pieces too small for the largest request
- * that the program made lately. Recent requests are read from the segment's ring of events, so that
- * an allocation spends no time on the measurement. Thread-safe.
+ * Updates the field `fit` in the segment's section of each existing pool; does nothing without a
+ * segment. Fragmentation is how much of a pool's ready memory is in pieces too small for the
+ * largest request that the program made lately. Recent requests are read from the segment's ring of
+ * events, so that an allocation spends no time on the measurement. Thread-safe.
  */
 void bfc_fragmentation_measure(void);
 
