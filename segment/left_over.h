@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 /*
- * The name of a process's table of exported blocks: user id, pid namespace, pid, random number. The
- * name of the socket on which another process waits for an answer of this one ends with a dot and
- * another number. The prefix differs from that of segments, so that readers of segments ignore
- * these files.
+ * The name of a process's table of exported blocks: user id, pid namespace, pid, random number. A
+ * socket on which another process waits for this one's answer has the same name with a dot and
+ * another number behind it. The prefix differs from that of segments, so that readers of segments
+ * ignore these files.
  */
 #define BFC_TABLE_NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
 

@@ -41,7 +41,7 @@ static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t
     return reach;
 }
 
-/* Returns the index of the oldest waiter that `reach` bytes can serve, or, with `any`, of the
+/* Returns the index of the oldest waiter that wants at most `reach` bytes, or, with `any`, of the
  * oldest waiter; `count`: there is no such waiter. */
 static size_t first_within(const struct bfc_waiting *all, size_t count, uint64_t reach, bool any) {
     size_t first = count;
@@ -94,8 +94,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             bfc_segment_wake(&header->waiters[i].wake);
 }
 
-/* An announcement whose remaining time is shorter than this counts as over. It may be over before
- * the helper thread looks again, so the thread must be woken for a new one. */
+/* An announcement (queue.h) whose remaining time is shorter than this counts as over. It may be
+ * over before the helper thread looks again, so the thread must be woken for a new one. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {

@@ -60,7 +60,8 @@ void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t devic
  * later announcement counts again. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
-/* Whether an announcement to this job is in force, for any device. */
+/* Whether an announcement to this job that another job waits for memory is in force, for any
+ * device. */
 bool bfc_waiters_exist(const struct bfc_segment_header *header);
 
 /* Returns what another job waits for, as announced for the section's device and still in force; if

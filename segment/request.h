@@ -13,7 +13,7 @@
 
 struct bfc_request {
     struct bfc_segment_header *header;
-    uint64_t bytes; /* bytes that the job is asked to give back; 0: the request is no trim */
+    uint64_t bytes; /* bytes that the job is asked to give back; 0: something else is requested */
     /* how many bytes the job had ever given back when the request was made */
     uint64_t released_before;
     uint32_t number;

@@ -49,7 +49,7 @@
 enum recording { NOT_BEGUN, RECORDING, ENDED };
 
 static struct pool_lock lock;
-static uint32_t recording; /* atomic: enum recording */
+static uint32_t recording; /* atomic: an enum recording */
 
 /* The buffers of records form a ring. `lock` guards them, except for the records in a full buffer,
  * which only the writing thread reads. */
@@ -174,8 +174,8 @@ static uint32_t next_part(uint32_t known, uint32_t had, size_t size) {
     return (uint32_t)bfc_min(known - had, STACKS_ROOM / 8 / size);
 }
 
-/* Writes what was added to the tables of call stacks since the last call to `to`, as the contents
- * of one block of the trace. Returns its size; 0 if nothing was added. What does not fit is left
+/* Writes into `to`, as the contents of one block of the trace, what was added to the tables of call
+ * stacks since the last call. Returns its size; 0 if nothing was added. What does not fit is left
  * for the next call. */
 static size_t take_stacks(char *to) {
     struct bfc_stack_tables (*ask)(void) = bfc_load_acquire(&stacks_now);

@@ -14,8 +14,8 @@
 #include "interpose/features/share/token_table.h"
 #include "interpose/reuse/sharing.h"
 
-/* The first id of an opened block of another process. No block of this process has such a high id,
- * so that an id names only one of both. */
+/* The first id of an opened block of another process. This process's own blocks have lower ids, so
+ * that no id names two blocks. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
 /* A block of another process that this process has opened. */
@@ -32,7 +32,8 @@ struct import {
  * mapping is listed, 1 <= opens <= uses. The driver may map a region at one address in several
  * contexts. */
 struct mapping {
-    CUipcMemHandle handle; /* the region's handle; for pages: the block's token */
+    CUipcMemHandle handle; /* what identifies the mapping: the region's handle; for pages, the
+                              block's token */
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
@@ -49,7 +50,7 @@ static struct {
     uint64_t last_id;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool any; /* atomic: whether there ever was an import */
+static bool any; /* atomic: whether this process has ever opened a block of another */
 
 static bool imports_exist(void) {
     return bfc_load_acquire(&any) && bfc_process_if_made();
@@ -135,7 +136,8 @@ struct opening {
     unsigned flags;
     uint64_t table, generation;
     struct bfc_row row;
-    CUipcMemHandle region; /* the region's handle; for pages: the block's token */
+    CUipcMemHandle region; /* as `handle` of the mapping: the region's handle; for pages, the
+                              block's token */
 };
 
 static bool is_same_block(const struct import *import, const struct opening *opening) {

@@ -27,7 +27,8 @@ enum {
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* process that started the thread; 0: none */
+    pid_t pid; /* the process that started the thread, which a forked child does not have; 0:
+                  none */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -60,7 +61,8 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     if (!bfc_local_receive(importer, &request, sizeof request, files, &count, TIMEOUT_MS))
         return 0;
     for (unsigned i = 0; i < count; i++)
-        close(files[i]); /* an importer that sends descriptors does not keep to the protocol */
+        close(files[i]); /* an importer has no reason to send descriptors, so they are only
+                            closed */
     return request.first == first ? answer_request(importer, &request) : 0;
 }
 

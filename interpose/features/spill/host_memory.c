@@ -99,9 +99,9 @@ static void append_memory(struct bfc_host_left *list) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds the regions that were noted before the end of the arena's context to the list of left
- * memory. Their addresses no longer belong to the arena, since the driver may give them out
- * again. */
+/* Adds the regions that were noted before the end of the arena's context to the list of memory
+ * whose contexts have ended. Their addresses no longer belong to the arena, since the driver may
+ * give them out again. */
 static void add_noted(struct bfc_arena *arena, struct bfc_host_left *noted) {
     for (struct bfc_host_left *one = noted; one; one = one->next) {
         bfc_region_remove(one->start, arena);

@@ -9,8 +9,9 @@
  * - Idle regions soon go back to the host, by a thread of their own, since the driver's call may
  *   wait for all work of the context. The next allocation asks the device again.
  * - Giving host memory back need not wait for the device, unlike a free of device memory. So
- *   nothing goes back before its fence is complete, however much memory is lacking.
- * - No pending block is handed out: in mode ordered such an arena is lazy.
+ *   nothing goes back before the work that used it is complete, however much memory is lacking.
+ * - No freed block is handed out before the work that used it is complete, as in free mode `lazy`,
+ *   even if the free mode is `ordered`.
  *
  * Blocks in use do not move. Thread-safe; no lock is held across a driver call.
  */

@@ -14,7 +14,8 @@
  * milliseconds. */
 #define MOST_BLOCKS 200000u
 
-/* For each cell of a row of the map: bytes in use, pending, and without a page behind them. */
+/* For each cell of a row of the map: how many of its bytes are in use, how many are pending, and
+ * how many have no page behind them. */
 struct row_sums {
     uint64_t in_use[BFC_MAP_CELLS], pending[BFC_MAP_CELLS], bare[BFC_MAP_CELLS];
 };

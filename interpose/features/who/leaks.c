@@ -52,8 +52,8 @@ static bool is_interpreter(const struct bfc_who_frame *frame) {
     return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
 }
 
-/* Adds the call stack of a site to the message. From the first frame of the Python interpreter on,
- * the Python functions are listed in place of the interpreter's own. */
+/* Adds the call stack with this index in bfc_sites to the message. From the first frame of the
+ * Python interpreter on, the Python functions are listed in place of the interpreter's own. */
 static void add_stack(struct bfc_message *message, uint32_t index) {
     const struct bfc_who_site *site = &bfc_sites.sites[index];
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
@@ -71,9 +71,9 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
         bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
 
-/* Returns the site that follows site `last`, which has `bytes` bytes in use, if sites are sorted by
- * bytes in use, largest first, and then by index; 0: none follows. So repeated calls go through all
- * sites. */
+/* Returns the index of the call stack that follows `last`, which has `bytes` bytes in use, if the
+ * call stacks of bfc_sites are sorted by bytes in use, largest first, and then by index; 0: none
+ * follows. So repeated calls go through all of them. */
 static uint32_t next_largest(double bytes, uint32_t last) {
     uint32_t best = 0;
     double most = 0;

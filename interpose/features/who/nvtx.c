@@ -33,7 +33,7 @@ typedef struct attributes {
     uint32_t color;
     int32_t payload_kind, zero;
     uint64_t payload;
-    int32_t message_kind; /* enum message */
+    int32_t message_kind; /* enum message: what `message` points to */
     const void *message;
 } attributes;
 

@@ -24,8 +24,8 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK = 32, /* the distance is adapted to the time that has passed after at most so many
-                           blocks of a class */
+    BFC_PACE_LOOK = 32, /* after this many blocks of a class at most, the distance is adapted to the
+                           time */
 };
 
 #define BFC_PACE_TICK_LOG 12 /* a tick lasts 2^12 microseconds */
@@ -54,7 +54,7 @@ double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, u
  * Poisson sampling: each unit, a byte or a block, is a sample with the same small probability; an
  * item of several units is sampled if any of them is. A sampled item stands for 1 / (its
  * probability) items of its size, so that sums over samples are unbiased (Horvitz and Thompson,
- * 1952). Uses no mathematics library, which this library does not link.
+ * 1952). Uses no functions of the C mathematics library, because this library does not link it.
  */
 
 /* Returns the distance to the next sample in units: exponentially distributed with the mean

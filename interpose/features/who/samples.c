@@ -271,7 +271,7 @@ static void copy_marks(struct bfc_blocks *blocks) {
 }
 
 /* Writes the file of layout/who.h without holding bfc_who_lock: the tables only grow, and below a
- * count that was copied under the lock nothing changes but the sums of the sites. */
+ * count that was copied under the lock nothing changes but the sums over samples. */
 static void write_now(struct bfc_who_header *header, struct bfc_blocks *blocks) {
     pool_lock(&bfc_who_lock);
     header->executable = bfc_sites_executable();

@@ -41,7 +41,7 @@ struct bfc_who_library {
 };
 
 /* Lists at most `most` libraries whose allocations are in use, largest first, and returns how many;
- * 0 without samples. Takes time in proportion to samples and sites. */
+ * 0 without samples. Takes time in proportion to the numbers of samples and of call stacks. */
 size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most);
 
 #endif

@@ -33,7 +33,8 @@ static struct tables {
                                         is free */
     uint32_t text_slots[TEXT_SLOTS]; /* hash table: each slot has the offset of a text; 0: the slot
                                         is free */
-    uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
+    uint64_t maps[OBJECTS];          /* for each object, the address of its struct link_map; 0: it
+                                        was unloaded */
 } * tables;
 
 struct bfc_sites bfc_sites;
@@ -52,7 +53,8 @@ static void begin_forks(void) {
         at_fork(NULL, NULL, in_child, NULL);
 }
 
-/* Reserves the tables. Site 0 has no frames, and the text at offset 0 is empty. */
+/* Reserves the tables. Site 0 stands for all call stacks without a site of their own, and has no
+ * frames; the text at offset 0 is empty. */
 static void begin_sites(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
@@ -67,7 +69,7 @@ static void begin_sites(void) {
 }
 
 bool bfc_sites_begin(void) {
-    static uint32_t begun; /* atomic: 1 once the tables are reserved, or could not be */
+    static uint32_t begun; /* atomic: 1 once the tables are reserved, or the attempt has failed */
     if (UNLIKELY(!bfc_load_acquire(&begun))) {
         pool_lock(&bfc_who_lock);
         if (!begun)
@@ -112,7 +114,7 @@ static uint64_t hash_text(const char *text) {
     return hash ^ hash >> 32;
 }
 
-/* Returns the slot that holds the text, or the free slot where it belongs. */
+/* Returns the slot of the hash table that holds the text, or the free slot where it belongs. */
 static uint32_t *slot_of_text(const char *text) {
     size_t slot = hash_text(text) % TEXT_SLOTS;
     while (tables->text_slots[slot] && strcmp(tables->texts + tables->text_slots[slot], text) != 0)
@@ -186,8 +188,8 @@ static void look_for_unloaded(struct bfc_readable *readable) {
         bfc_frame_rules_forget();
 }
 
-/* The loaded object of the frame before, which is tried first, because most frames lie in the same
- * object as the frame before. */
+/* The loaded object that contains the last frame. It is tried first for the next one, because
+ * neighbouring frames often lie in the same object. */
 struct placing {
     struct bfc_readable readable;
     struct bfc_object object;
@@ -215,7 +217,8 @@ static void add_native_frames(const struct bfc_stack *stack) {
         bfc_sites.frames[bfc_sites.frame_count++] = frame_of(&placing, stack->calls[i]);
 }
 
-/* Returns the slot that holds the stack's site, or the free slot where it belongs. */
+/* Returns the slot of the hash table that holds the stack's site, or the free slot where it
+ * belongs. */
 static uint32_t *slot_of(const struct bfc_stack *stack) {
     size_t slot = stack->hash % SLOTS;
     while (tables->slots[slot] && tables->hashes[tables->slots[slot]] != stack->hash)

@@ -40,7 +40,7 @@ extern struct bfc_sites bfc_sites;
 
 /* Returns the tables with the number of their entries, for a trace. Takes bfc_who_lock itself. The
  * tables may be read without the lock, because entries below the counts never change, except for
- * sums. */
+ * the sums over samples. */
 struct bfc_stack_tables bfc_sites_now(void);
 
 /* Guards the sites and the samples. The caller of each function below must hold this lock, unless

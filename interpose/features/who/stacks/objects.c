@@ -39,7 +39,7 @@ static find_object *get_finder(void) {
 }
 
 /* Finds the program headers of a loaded object. For the executable the kernel gives their address;
- * in other objects it is in the ELF header. */
+ * other objects have it in their ELF header. */
 static bool find_headers(struct bfc_readable *readable, const struct link_map *node, uint64_t *at,
                          uint64_t *count) {
     ElfW(Ehdr) header;

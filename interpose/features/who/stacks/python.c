@@ -8,14 +8,12 @@
 #include "interpose/host/c_library.h"
 
 /*
- * ---- by CPython's own structures, without the GIL ----
- *
- * Most programs release the GIL around CUDA's calls (PyTorch, Numba, ctypes). Python frames can be
- * read without it: the calling thread's own chain of frames does not change while the thread is
- * here, and it keeps all objects alive to which it refers. The offsets differ between versions
- * (3.11, 3.12, …), but are the same in all releases of one version: they are from
- * Include/internal/pycore_frame.h and other headers of each version. Only tested versions are
- * listed (docs/who.md).
+ * Python frames are read from CPython's own structures, without the GIL, because most programs
+ * release the GIL around CUDA's calls (PyTorch, Numba, ctypes). The calling thread's own chain of
+ * frames does not change while the thread is here, and it keeps all objects alive to which it
+ * refers. The offsets differ between versions (3.11, 3.12, …), but are the same in all releases of
+ * one version: they are from Include/internal/pycore_frame.h and other headers of each version.
+ * Only tested versions are listed (docs/who.md).
  */
 
 #define NONE SIZE_MAX
@@ -76,7 +74,7 @@ static struct python {
 #undef FIELD
     void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 the function has another
                                     name */
-    const object *code_type;     /* PyCode_Type */
+    const object *code_type;     /* the type PyCode_Type, by which a code object is recognized */
     const struct layout *layout; /* NULL: the structures of this version are not known */
     /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
@@ -139,7 +137,7 @@ static void look_at_start(void) {
 /* A cache of loaded objects that are known not to be the Python interpreter, by hashes of their
  * addresses. */
 enum { LOOKED_AT = 256 };
-static uint64_t looked_at[LOOKED_AT]; /* atomic elements */
+static uint64_t looked_at[LOOKED_AT]; /* elements are atomic; 0: empty */
 
 static bool offers_python(struct bfc_readable *readable, const struct bfc_object *place) {
     uint64_t key = (place->map ^ place->end) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,4 +1,4 @@
-/* Copies of memory that the kernel makes. */
+/* Copies memory by a system call, which fails where the memory cannot be read. */
 #include "interpose/features/who/stacks/readable.h"
 
 #include <sys/prctl.h>

@@ -132,7 +132,7 @@ struct entry {
     bool is_signal, has_data;
 };
 
-/* Returns a reader of an entry of the unwind table, after its length. */
+/* Returns a reader of the bytes of an unwind table's entry that follow its length. */
 static struct bytes open_entry(const struct place *place, uint64_t at) {
     struct bytes bytes = mapped_bytes(place, at);
     uint64_t length = take_bytes(&bytes, 4);

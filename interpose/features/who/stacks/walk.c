@@ -18,8 +18,9 @@ extern const char _end[] __attribute__((visibility("hidden")));
  * back to a lower frame, and the walk would never end */
 #define MOST_STEPS 256
 
-/* A frame pointer further above the stack pointer is not followed, in bytes. The register may hold
- * another value, and memory that is no stack, such as a device's, must not be read. */
+/* A frame pointer that lies more bytes above the stack pointer than this is not followed. The
+ * register may hold another value, and memory that is no stack, such as a device's, must not be
+ * read. */
 #define FARTHEST ((uint64_t)1 << 20)
 
 struct frame {
@@ -27,7 +28,8 @@ struct frame {
     uint64_t stack, pointer; /* stack pointer and frame pointer */
     uint64_t reach;          /* how many bytes there may be at most from this frame to its
                                 caller's */
-    bool exact; /* a signal has interrupted the frame at `code`; otherwise `code` follows a call */
+    bool exact; /* whether a signal interrupted the frame at `code`; else `code` is a return
+                   address */
 };
 
 /* Returns an address inside the instruction that the frame is executing. For a call, the return
@@ -45,8 +47,8 @@ static inline bool is_ours(uint64_t code) {
     __asm__ volatile("lea 0f(%%rip), %0\n0: mov %%rsp, %1\n mov %%rbp, %2"                         \
                      : "=&r"((frame).code), "=&r"((frame).stack), "=&r"((frame).pointer))
 
-/* Leaves a signal handler: the kernel stored the interrupted registers in a ucontext_t just above
- * the handler's return address. */
+/* Goes from a signal handler's frame to the interrupted one: the kernel stored the interrupted
+ * registers in a ucontext_t just above the handler's return address. */
 static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
     uint64_t registers = frame->stack + offsetof(ucontext_t, uc_mcontext.gregs);
     uint64_t stack;
