@@ -112,8 +112,8 @@ static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
     return false;
 }
 
-/* Writes an announcement word by word. A job that reads parts of two announcements gives back too
- * much or too little memory once. */
+/* Writes an announcement into a job's segment word by word. A job that reads parts of two
+ * announcements gives back too much or too little memory once. */
 static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
     bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
     bfc_store_relaxed(&to->bytes, awaited->bytes);

@@ -56,8 +56,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);
 
-/* Marks the announcements for the device as served. The job gives no more memory back for them; a
- * later announcement counts again. */
+/* Marks what was announced to the job for this device as given. The job gives no more memory back
+ * for it; a later announcement counts again. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
 /* Whether an announcement to this job that another job waits for memory is in force, for any

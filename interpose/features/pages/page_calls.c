@@ -26,10 +26,11 @@
  * nothing, and with enough of them no block has to wait for addresses. */
 enum { ADDRESSES_FACTOR = 4 };
 
-/* What a call for pages has changed in its thread, to be undone after the call. */
+/* The context and the capture mode that a function of this file has set in the calling thread, to
+ * be undone before it returns. */
 struct visit {
     const struct bfc_driver *driver;
-    /* the arena that the thread has entered; NULL: its context has ended */
+    /* the arena whose context was made current; NULL: the context has ended */
     struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
@@ -47,8 +48,8 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: enters the arena's context if it still lives, and needs no
- * context after its end. False: such calls must not be made now. */
+/* Prepares calls that give pages back: makes the arena's context current if it has not ended, and
+ * does without a context otherwise. False: such calls must not be made now. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
@@ -296,8 +297,9 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
                         bfc_retry_free_addresses(driver, start, bytes));
 }
 
-/* First keeps all other threads from making or moving pages, since one may be making pages that a
- * visit does not show yet; later ones see that the context has ended. */
+/* First keeps all other threads from making or moving pages of the pool, since one may be making a
+ * page that bfc_pool_visit_pages does not list yet. Threads that want to make pages later see that
+ * the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!bfc_paging_of(arena))
         return;

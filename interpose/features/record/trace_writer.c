@@ -169,7 +169,7 @@ static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t coun
 }
 
 /* Returns how many new elements of `size` bytes go into the next block of the trace: each of the
- * four tables of call stacks gets at most an eighth of the room. */
+ * four tables of call stacks gets at most an eighth of the buffer. */
 static uint32_t next_part(uint32_t known, uint32_t had, size_t size) {
     return (uint32_t)bfc_min(known - had, STACKS_ROOM / 8 / size);
 }

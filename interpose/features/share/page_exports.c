@@ -132,7 +132,8 @@ static struct export *hold_export(const struct bfc_page_request *request) {
     return export;
 }
 
-/* Undoes hold_export. False: the block was freed meanwhile, so that the export has ended. */
+/* Ends the use of an export that began with hold_export. False: the block was freed meanwhile, so
+ * that the export has ended. */
 static bool let_go(struct export *export) {
     pthread_mutex_lock(&all.lock);
     bool lives = !export->ended, last = --export->holds == 0 && !lives;

@@ -1,5 +1,5 @@
-/* The helper thread, which serves readers and waiting jobs, and what it and the process's exit
- * measure. */
+/* The helper thread, which serves readers of the segment and waiting jobs, and what is measured for
+ * them and for the summary at the process's exit. */
 #ifndef BFC_INTERPOSE_WATCHING_H
 #define BFC_INTERPOSE_WATCHING_H
 

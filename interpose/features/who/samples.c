@@ -15,9 +15,9 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* The random generator and the pace of a thread's sampling. The struct itself is not thread-local,
- * because the loader has little room for the thread-local variables of a library that is opened
- * late. */
+/* The random generator and the distances to the next samples (pace.h) of one thread. The struct
+ * itself is not thread-local, because the loader has little room for the thread-local variables of
+ * a library that is opened late. */
 struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
     uint64_t random;

@@ -108,7 +108,7 @@ struct bfc_stack_tables bfc_sites_now(void) {
 }
 
 static uint64_t hash_text(const char *text) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* the start value of the hash FNV-1a */
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;

@@ -1,11 +1,11 @@
 /*
  * Finds loaded objects (the executable and shared libraries) without a lock.
  *
- * The usual dl_iterate_phdr takes a lock of the loader. A program's callback of it that waits for
- * another thread would hang if that thread took a sample by way of dl_iterate_phdr, and the child
- * of a fork during the call could never take one. _dl_find_object of glibc 2.35 takes no lock; with
- * an older glibc the loader's list is read as memory that may change at any moment (readable.h).
- * Thread-safe; allocates nothing.
+ * The usual dl_iterate_phdr takes a lock of the loader. If a program's callback of it waited for
+ * another thread, and that thread called it to record a call stack, both would hang; and in the
+ * child of a fork during such a call the lock would never be free. _dl_find_object of glibc 2.35
+ * takes no lock; with an older glibc the loader's list is read as memory that may change at any
+ * moment (readable.h). Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_OBJECTS_H
 #define BFC_INTERPOSE_OBJECTS_H

@@ -20,7 +20,7 @@
 
 struct layout {
     const char *version; /* what Py_GetVersion's text begins with */
-    /* Offsets in bytes from the start of a structure. */
+    /* The following are offsets in bytes from the start of CPython's structures. */
     size_t thread_frame;  /* thread state: a pointer to the innermost frame, or to the C frame that
                              points there */
     size_t c_frame_frame; /* C frame: a pointer to the innermost frame; NONE in versions without C

@@ -64,7 +64,7 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
         bytes->at += size;
 }
 
-/* A bfc_frame_rule taken apart, with offsets in bytes. */
+/* The parts of a bfc_frame_rule, with offsets in bytes. */
 struct rule {
     enum bfc_frame_base base;
     enum bfc_saved_pointer pointer;
