@@ -21,7 +21,7 @@ struct bfc_refused_free {
                           known */
     uint64_t times;
     /* The following fields are about the block in use that contains the address. */
-    uint32_t allocated_at; /* index in bfc_sites of the call stack that allocated it; 0: not
+    uint32_t allocated_at; /* index in bfc_sites of the call stack that allocated the block; 0: not
                               known */
     uint64_t inside;       /* the address's offset in the block; 0: no block in use contains it */
     uint64_t bytes;        /* the block's size, as the program asked for it */
