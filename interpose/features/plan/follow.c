@@ -23,20 +23,23 @@
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,   /* how many units of miss_budget an allocation without its planned place costs */
-    CHANGE = 15, /* how many units of miss_budget each deviation from the plan adds */
-    AMPLE = 32,  /* miss_budget is ample if it is this many times the probable cost */
-    /* the longest pause between requests for the plan's memory is 2 to this power, in periods */
+    MISS = 10,   /* units that an allocation without its planned place takes off miss_budget
+                    (cursor.h) */
+    CHANGE = 15, /* units that each deviation from the plan adds to miss_budget */
+    AMPLE = 32,  /* miss_budget is ample if it is this many times what an allocation would probably
+                    take off it */
+    /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
+     * of the loop */
     STRIPPED_MOST = 8,
 };
 
 /* The planned allocations (struct bfc_course) through which the calling thread went last. */
 static __thread struct {
-    uint64_t follower; /* id of the follower (one pool's) to which the thread's course belongs; 0:
-                        * the thread has used no course */
+    uint64_t follower; /* id of the tables (struct bfc_follower, one pool's) to which these planned
+                          allocations belong; 0: the thread has used none */
     struct bfc_course *course;
     uint64_t thread; /* number of this thread in the process; 0: it has none yet */
-    bool gives_back; /* whether end_thread will be called when the thread exits */
+    bool gives_back; /* whether end_thread is set up to be called when the thread exits */
 } mine INITIAL_EXEC;
 
 static const struct bfc_placer plan_placer;
@@ -44,8 +47,10 @@ static const struct bfc_placer plan_placer;
 /* The feature's state in an arena. NULL: no plan is ever followed there, since the arena is of host
  * memory or the host had no memory. */
 struct plan_state {
-    struct bfc_follower *follower;  /* atomic: the follower of the current plan; NULL: none */
-    struct bfc_follower *followers; /* atomic: list of the followers of all plans so far */
+    struct bfc_follower *follower;  /* atomic: the tables by which the current plan is followed;
+                                       NULL: no plan is */
+    struct bfc_follower *followers; /* atomic: a list of the tables of all plans that were ever
+                                       followed here */
 };
 
 unsigned bfc_plan_slot;
@@ -156,8 +161,8 @@ static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
 }
 
 /* Whether to request the plan's memory from the driver now: never during a capture, and less often
- * after each refusal. A plan of BFC_PLAN=auto requests memory only where a period begins, when the
- * pool has least in use. */
+ * after each refusal. A plan of BFC_PLAN=auto requests memory only where the loop begins again,
+ * when the pool has least in use. */
 static NOINLINE bool wants_memory(const struct bfc_follower *follower,
                                   const struct bfc_course *course) {
     bool begins = course->at == course->prefix || course->at == course->count;
@@ -225,8 +230,8 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Lets some periods pass before the plan's memory is requested again, since pages that move away
- * and back in every period would cost more than the plan saves. */
+/* Lets some repetitions of the loop pass before the plan's memory is requested again, since pages
+ * that move away and back in every repetition would cost more than the plan saves. */
 static void rest_after_strip(struct bfc_follower *follower) {
     uint32_t before = bfc_load_relaxed(&follower->stripped);
     uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
@@ -403,7 +408,7 @@ static void give_back_places(struct bfc_follower *follower) {
     }
 }
 
-/* When a thread ends, its positions in plans are set back to the beginning of the period, so that a
+/* When a thread ends, its positions in plans are set back to the beginning of the loop, so that a
  * later thread that does the same can take them over. */
 static void end_thread(void *unused) {
     (void)unused;
@@ -486,9 +491,9 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* Estimates how many units of miss_budget the allocation costs if it lies in the plan's memory. It
- * is assumed to live as long as the block that was expected in its place; of the planned blocks
- * that begin meanwhile, a part in proportion to both sizes overlaps with it. */
+/* Estimates how many units the allocation takes off miss_budget (cursor.h) if it lies in the plan's
+ * memory. It is assumed to live as long as the block that was expected in its place; of the planned
+ * blocks that begin meanwhile, a part in proportion to both sizes overlaps with it. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
     const struct bfc_plan_header *header = plan->header;
@@ -498,9 +503,9 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether the miss_budget is at least `times` what the allocation probably costs in the plan's
- * memory. False if the allocation came in place of no planned block of the period, since nothing is
- * known about how long it will live. */
+/* Whether miss_budget (cursor.h) is at least `times` what the allocation probably takes off it if
+ * it lies in the plan's memory. False if the allocation came in place of no planned block of the
+ * loop, since nothing is known about how long it will live. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -510,9 +515,9 @@ static bool may_displace(const struct call *call, int64_t times) {
 
 /*
  * Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
- * With an ample miss_budget free parts of the plan's memory are tried before the rest of the pool,
- * so that other regions fall idle; with a sufficient one they are tried before a new region is
- * reserved, which would stay.
+ * If many planned allocations may still lose their places (miss_budget is ample), free parts of the
+ * plan's memory are tried before the rest of the pool, so that other regions fall idle; with a
+ * sufficient miss_budget they are tried before a new region is reserved, which would stay.
  */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
@@ -562,8 +567,8 @@ static NOINLINE void note_unexpected(const struct call *call) {
         count_one(&published_plan(call->arena)->resumed);
 }
 
-/* Bounds the miss_budget at the end of a period: above, at twice what the deviations of the period
- * added; below, at one miss for each slot. */
+/* Bounds miss_budget (cursor.h) at the end of a repetition of the loop: above, at twice what the
+ * deviations of the repetition added; below, at one miss for each planned allocation. */
 static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
     course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
@@ -571,9 +576,9 @@ static void limit_miss_budget(struct bfc_course *course) {
     course->earned = 0;
 }
 
-/* To be called when a period has begun, or the position in the plan was lost or found again: counts
- * that event, bounds the miss budget, and keeps the plan's memory for planned blocks while the
- * position is known. */
+/* To be called when a repetition of the loop has begun, or the position in the plan was lost or
+ * found again: counts that event, bounds the miss budget, and keeps the plan's memory for planned
+ * blocks while the position is known. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {

@@ -30,10 +30,12 @@ struct bfc_plan {
     const struct plan_lead *lead;
 };
 
-/* Checks the bytes of a plan, points into them and takes them over. False: they are freed, and
- * `error` says why the plan cannot be followed: it is damaged, of another version, contradicts
- * itself, has two blocks in one place at a time, and so on. O(events log events); not for a hot
- * path. */
+/*
+ * Checks the bytes of a plan and takes them over; `plan` then points into them. False: they are
+ * freed, and `error` says why the plan cannot be followed: it is damaged, of another version,
+ * contradicts itself, has two blocks in one place at a time, and so on. O(events log events); not
+ * for a hot path.
+ */
 bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_error *error);
 
 /* Whether no two blocks of a valid plan overlap in memory while both are live. O(events log
@@ -60,9 +62,9 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
  * own threads at a time; makes no call of the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* Functions of struct bfc_feature. With BFC_PLAN=FILE the first arena of each device begins to
- * follow the plan before other threads can find the arena, so that none of them allocates from it
- * first. */
+/* These are called through struct bfc_feature. With BFC_PLAN=FILE the first arena of each device
+ * begins to follow the plan before other threads can find the arena, so that none of them allocates
+ * from it first. */
 extern unsigned bfc_plan_slot;
 void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
                     struct bfc_upstream *upstream);

@@ -1,4 +1,5 @@
-/* Makes a follower's tables: courses, slots, and the planned blocks in order of their places. */
+/* Makes the tables by which a pool follows a plan: the planned allocations of each thread, and the
+ * planned blocks in the order of their places. */
 #include "interpose/features/plan/follower.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ static void begin_courses(struct bfc_follower *follower, const struct bfc_arena 
         course->device = (uint32_t)arena->device;
         course->periodic = course->count > course->prefix && follower->plan->header->period;
         course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
-        course->count = 0; /* fill_slots counts the slots as it fills them in */
+        course->count = 0; /* 0 again, since fill_slots counts the planned allocations anew while it
+                              fills them in */
     }
 }
 

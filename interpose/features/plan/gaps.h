@@ -6,11 +6,11 @@
 
 #include "interpose/features/plan/cursor.h"
 
-/* All planned blocks of a follower. */
+/* All blocks of a plan that are in the memory of one arena. */
 struct bfc_places {
-    const struct bfc_slot **all; /* sorted by offset */
+    const struct bfc_slot **all; /* the planned blocks, sorted by their offsets */
     uint32_t count;
-    uint64_t bytes; /* size of the plan's memory */
+    uint64_t bytes; /* size of the plan's memory in bytes */
 };
 
 enum { BFC_GAPS = 8 };
@@ -19,7 +19,7 @@ enum { BFC_GAPS = 8 };
  * ascending order of size. */
 struct bfc_gaps {
     struct bfc_gap {
-        uint64_t start, size; /* bytes */
+        uint64_t start, size; /* offset in the plan's memory, and size, in bytes */
         uint64_t before;      /* offset of the planned block that ends where the gap begins */
     } list[BFC_GAPS];
     uint32_t count;

@@ -17,9 +17,9 @@ bool bfc_ask_jobs(struct bfc_call *call);
 /*
  * Waits in the device's queue (segment/queue.h) until the allocation is served, BFC_WAIT is over,
  * the context or the process is about to end, the wait proves to be in vain, or a signal handler
- * has run in this thread while it has an unblocked handler that does not restart system calls.
- * Sets the call's `waited` to the reason. True: served. Takes at most BFC_WAIT and the time of one
- * look at the queue.
+ * has run in this thread while it has an unblocked handler that does not restart system calls. Sets
+ * the call's `waited` to the reason. True: served. Takes at most BFC_WAIT and the time of one
+ * examination of the queue.
  */
 bool bfc_wait_for_others(struct bfc_call *call);
 

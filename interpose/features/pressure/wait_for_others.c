@@ -70,8 +70,8 @@ static bool is_gone(pid_t thread) {
     return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
 
-/* Returns the slot that this thread owns (a signal handler may have left an earlier wait by
- * siglongjmp), else takes one whose owner is gone; NULL: there is none. */
+/* Returns the entry of the segment's `waiters` that this thread owns (a signal handler may have
+ * left an earlier wait by siglongjmp), else takes one whose owner is gone; NULL: there is none. */
 static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     pid_t own = (pid_t)syscall(SYS_gettid);
     for (unsigned i = 0; i < BFC_WAITERS; i++)
@@ -85,8 +85,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's slot of the segment. That is done before each look at the queue, since a
- * wait in a signal handler uses the same slot and then frees it. */
+/* Fills in the thread's entry of the segment's `waiters`. That is done before each examination of
+ * the queue, since a wait in a signal handler uses the same entry and then frees it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -141,7 +141,8 @@ static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *w
                   16) == 0;
 }
 
-/* Adds the waiters of this process to the queue; returns the index of the calling thread's. */
+/* Adds the waiting threads of this process to the queue; returns the index of the calling
+ * thread. */
 static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     size_t own = 0;
     const struct bfc_other_job job = describe_ourselves(wait);
@@ -199,8 +200,8 @@ static bool is_stuck_across_devices(struct wait *wait) {
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
 }
 
-/* Adds the waiters of other jobs to the queue; returns the bytes that jobs without a waiter
- * hold. */
+/* Adds the waiting threads of other jobs to the queue; returns the bytes that jobs without a
+ * waiting thread hold. */
 static uint64_t add_others(struct wait *wait, uint64_t now) {
     uint64_t reach = 0;
     for (size_t i = 0; i < wait->jobs; i++) {

@@ -53,10 +53,11 @@
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-/* the thread looks for another plan after this many periods in which the plan served badly; the
- * number is doubled for each learned loop */
+/* the thread looks for another plan after this many repetitions of the loop in which many
+ * allocations got no planned place; the number is doubled for each learned loop */
 #define POOR_PERIODS 32u
-/* weight of a period in which a third of the allocations miss; a tenth has weight 1 */
+/* how much a repetition of the loop counts in which a third of the allocations got no planned
+ * place; one in which a tenth got none counts 1 */
 #define POOR_WEIGHT 4
 /* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
 #define NICENESS 10
@@ -81,23 +82,27 @@ struct learner {
     uint64_t looked, moved;
     /* how often the thread still tries to give back memory that the plan replaces */
     uint64_t trims;
-    uint64_t periods;          /* how many periods were counted when the plan began */
+    uint64_t periods;          /* how many repetitions of the loop were counted when the plan
+                                  began */
     uint64_t followed, missed; /* the segment's counters of these names when it was last judged
                                   how well the plan fits */
     uint64_t seen;             /* how many calls were counted at the thread's last visit */
-    unsigned bad_periods;      /* weighted count of bad periods in a row */
-    unsigned most_bad_periods; /* count of bad periods at which the plan is given up */
-    unsigned poor_periods;     /* weighted count of poor periods, less that of good ones */
+    unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
+                                  (is_bad); the worst count more */
+    unsigned most_bad_periods; /* the value of bad_periods at which the plan is given up */
+    unsigned poor_periods;     /* how many repetitions of the loop went poorly (is_poor), less those
+                                  that went well; the worst count more */
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
 };
 
-/* atomic: list of new learners, from which the thread takes them */
+/* atomic: list of the learners of new pools, which the thread takes from it */
 static struct learner *new_learners;
-/* atomic: how many learners there were so far; a futex on which the thread sleeps */
+/* atomic: how many new learners were added so far; a futex on which the thread sleeps */
 static uint32_t arrivals;
-static unsigned taught; /* atomic: how many learners exist, whether new or in the thread's list */
+static unsigned taught; /* atomic: how many learners exist, in the list of new ones or the thread's
+                           own */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -287,9 +292,9 @@ static void attend_listening(struct learner *learner) {
         pause_for_long(learner);
 }
 
-/* Gives back the regions that the pool used before it followed the plan, once a whole period was
- * served from the plan's memory. This is tried at several visits, since blocks may still be
- * pending. */
+/* Gives back the regions that the pool used before it followed the plan, once a whole repetition of
+ * the loop was served from the plan's memory. This is tried at several visits, since blocks may
+ * still be pending. */
 static void trim_replaced(struct learner *learner) {
     if (!learner->trims || !bfc_load_relaxed(&published_plan(learner)->memory) ||
         bfc_load_relaxed(&published_plan(learner)->periods) < learner->periods + 2 ||
@@ -326,10 +331,12 @@ static bool look_ahead(struct learner *learner) {
     return more;
 }
 
-/* Whether the plan no longer fits: in one period hardly any allocation was as planned, or in
- * several in a row less than half of them. A loop that changes so much may be recognised again at
- * once, and alternating between plans costs more than the misses: so the limit doubles each time,
- * and falls again while plans fit. */
+/*
+ * Whether the plan no longer fits: in one repetition of the loop hardly any allocation was as
+ * planned, or in several in a row less than half of them. A loop that changes so much may be
+ * recognised again at once, and alternating between plans costs more than the misses: so the limit
+ * doubles each time, and falls again while plans fit.
+ */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
         learner->bad_periods = 0;
@@ -351,7 +358,8 @@ static bool is_poor(struct learner *learner, uint64_t good, uint64_t bad) {
     if (9 * bad > good)
         learner->poor_periods += weight;
     else if (learner->poor_periods > 0)
-        /* a good period makes up for a poor one, which may have come from an inner loop */
+        /* a repetition that went well makes up for one that did not, which may have come from an
+         * inner loop */
         learner->poor_periods--;
     return learned_loops < BFC_MOST_LEARNED_LOOPS &&
            learner->poor_periods >= POOR_WEIGHT * POOR_PERIODS << learned_loops;
