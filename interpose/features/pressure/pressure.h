@@ -52,18 +52,16 @@ void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *job
  * so that this process leaves them to it. This process is not asked to give memory back. */
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
-/*
- * `arena_published` of struct bfc_feature: looks up which memory jobs wait for on the device of a
- * new arena, since these jobs do not know this process yet. Does nothing if this process would not
- * wait too (BFC_WAIT).
- */
+/* Called for each new arena (`arena_published` of struct bfc_feature): looks up which memory jobs
+ * wait for on its device, since these jobs do not know this process yet. Does nothing if this
+ * process would not wait too (BFC_WAIT). */
 void bfc_announce_to_new(struct bfc_arena *arena, bool is_ours);
 
 /*
- * `freed` of struct bfc_feature. If the memory that this process caches suffices for an allocation
- * of another job that waits, it goes back to the driver at once, so that this process's next
- * allocation does not take it again. Does nothing unless the free may wait for work of contexts,
- * and this process would wait too (BFC_WAIT), behind that job.
+ * Called after each free (`freed` of struct bfc_feature). If the memory that this process caches
+ * suffices for an allocation of another job that waits, it goes back to the driver at once, so that
+ * this process's next allocation does not take it again. Does nothing unless the free may wait for
+ * work of contexts, and this process would wait too (BFC_WAIT), behind that job.
  */
 void bfc_hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 

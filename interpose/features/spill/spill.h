@@ -20,8 +20,8 @@
 
 #include "interpose/reuse/last_resort.h"
 
-/* Whether BFC_SPILL is large enough for the allocation, and a block outside the pool of device
- * memory will do. */
+/* Whether an allocation may be served from host memory: BFC_SPILL is large enough for it, and it
+ * need not lie in the pool of device memory. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
 
 /* Serves an allocation from host memory. True: `call->arena` is now the arena of host memory, which
