@@ -70,8 +70,8 @@ static void serve_all(struct scene *scene) {
     }
 }
 
-/* Whether a process that began to wait earlier could be served if this process, and all that began
- * to wait later, gave up their memory. */
+/* Whether a process that began to wait earlier than this one could be served if this process, and
+ * all that began to wait later than it, gave up their memory. */
 static bool is_in_the_way(const struct scene *scene, const struct bfc_claimant *process) {
     for (size_t i = 0; i < scene->count; i++)
         if (!scene->ends[i] && is_younger(process, &scene->all[i]) &&

@@ -12,18 +12,19 @@
 const char *bfc_configuration_find(const char *lines, size_t size, const char *name,
                                    size_t *length);
 
-/* Returns how many cells of a row of the map cover bytes of the row's region. */
+/* Returns how many cells of a row of the segment's map cover bytes of the row's region. */
 unsigned bfc_map_row_cells(const struct bfc_map_row *row);
 
-/* Fills in the histogram of requested sizes, which is the sum of the pool's lanes. */
+/* Fills in the histogram of requested sizes, which is the sum of those that the pool's threads
+ * count separately (lanes). */
 void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]);
 
 /* The latency in nanoseconds that `share` (0 to 1) of the timed calls did not exceed, rounded up to
  * the end of its bin (a quarter octave); 0 when no call was timed. */
 uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
-/* Returns how often a last resort was tried for the pool's allocations, and how often it served
- * them. */
+/* Returns how often one last resort, a step after the device has refused memory, was tried for the
+ * pool's allocations, and how often it served them. */
 struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung);
 
 /* Whether the pool hands out host memory in place of device memory (BFC_SPILL). */

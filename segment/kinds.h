@@ -11,7 +11,7 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
 const char *bfc_rung_name(enum bfc_rung rung);
 const char *bfc_event_kind_name(enum bfc_event_kind kind);
 
-/* `source` is an enum bfc_plan_source: where a pool has its plan from. */
+/* `source` is an enum bfc_plan_source: where a pool's plan comes from. */
 const char *bfc_plan_source_name(uint64_t source);
 
 #endif

@@ -90,9 +90,9 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
-/* Whether a file of this name is left over: its process is gone. The socket of a process that asks
- * another one carries the name of the process that is asked, and is left over once that one is
- * gone. */
+/* Whether a file of this name is left over: its process is gone. The socket on which one process
+ * waits for the answer of another carries the name of the process that is to answer, and is left
+ * over once that one is gone. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
     if (!name->is_socket)

@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 /*
- * The name of a table: user id, pid namespace, pid, random number. The name of a caller's socket
- * ends with a dot and another number. The prefix differs from that of segments, so that readers of
- * segments ignore these files.
+ * The name of a process's table of exported blocks: user id, pid namespace, pid, random number. A
+ * socket on which another process waits for this one's answer has the same name with a dot and
+ * another number behind it. The prefix differs from that of segments, so that readers of segments
+ * ignore these files.
  */
 #define BFC_TABLE_NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
 
@@ -25,11 +26,11 @@ struct bfc_table_maker {
     uint64_t time_namespace;
 };
 
-/* Returns the record that identifies the calling process. */
+/* Returns what identifies the calling process as the maker of a table. */
 struct bfc_table_maker bfc_table_maker_self(void);
 
-/* Removes left-over tables and sockets in an open folder. Call it before segments there are
- * removed, because a segment may show that a table's process is gone. */
+/* Removes tables and sockets in an open folder whose process is gone. It must be called before
+ * segments there are removed, because a segment may show that a table's process is gone. */
 void bfc_left_over_tables_sweep(int directory);
 
 /* Removes left-over tables, sockets and segments in BFC_SHARED_FOLDER. */

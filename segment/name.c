@@ -25,7 +25,7 @@ bool bfc_segment_name_parse(const char *text, struct bfc_segment_name *name) {
     int pid;
     if (sscanf(text, BFC_SEGMENT_NAME_PREFIX "%u.%lu.%d", &uid, &pid_namespace, &pid) != 3)
         return false;
-    /* Whether the numbers of a name, printed again, give the same text, which rules out signs,
+    /* The numbers of the name are printed again and must give the same text, which rules out signs,
      * leading zeros, overflows and trailing text. */
     struct bfc_segment_name again = bfc_segment_name_of(uid, pid_namespace, pid);
     if (pid <= 0 || strcmp(again.text, text) != 0)
@@ -64,7 +64,7 @@ bool bfc_pid_is_stopped(int32_t pid) {
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    /* ends the program's name, which may itself contain ')' */
+    /* here the program's name ends, which may itself contain ')' */
     const char *state = strrchr(text, ')');
     return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }

@@ -100,7 +100,8 @@ static bool read_all_waiters(int file, struct bfc_waiter waiters[BFC_WAITERS]) {
                                offsetof(struct bfc_segment_header, waiters));
 }
 
-/* Reads the job's waiters; the bytes of those that wait for other devices become 0. */
+/* Reads which threads of the job wait for memory of the device; the bytes of those that wait for
+ * memory of other devices become 0. */
 static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     uint8_t its_uuid[16];
     if (!read_all_waiters(file, job->waiters))

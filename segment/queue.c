@@ -20,7 +20,8 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* Returns `reach` plus the bytes that the waiting processes have cached but not in use. */
+/* Returns `reach`, the bytes that can become free without the waiting processes, plus those that
+ * the waiting processes have cached but not in use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -29,8 +30,8 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
     return reach;
 }
 
-/* Returns `reach` plus all bytes reserved by other processes that began to wait after waiter
- * `index`. */
+/* Returns `reach`, the bytes that can become free without the waiting processes, plus all bytes
+ * reserved by other processes that began to wait after waiter `index`. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)
@@ -40,7 +41,7 @@ static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t
     return reach;
 }
 
-/* Returns the index of the oldest waiter that `reach` bytes can serve, or, with `any`, of the
+/* Returns the index of the oldest waiter that wants at most `reach` bytes, or, with `any`, of the
  * oldest waiter; `count`: there is no such waiter. */
 static size_t first_within(const struct bfc_waiting *all, size_t count, uint64_t reach, bool any) {
     size_t first = count;
@@ -93,8 +94,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             bfc_segment_wake(&header->waiters[i].wake);
 }
 
-/* An announcement whose remaining time is shorter than this counts as over. It may be over before
- * the helper thread looks again, so the thread must be woken for a new one. */
+/* An announcement (queue.h) whose remaining time is shorter than this counts as over. It may be
+ * over before the helper thread looks again, so the thread must be woken for a new one. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {
@@ -111,8 +112,8 @@ static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
     return false;
 }
 
-/* Writes an announcement word by word. A job that reads parts of two announcements gives back too
- * much or too little memory once. */
+/* Writes an announcement into a job's segment word by word. A job that reads parts of two
+ * announcements gives back too much or too little memory once. */
 static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
     bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
     bfc_store_relaxed(&to->bytes, awaited->bytes);

@@ -41,8 +41,8 @@ struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_
 #define BFC_DRIVER_PAGE (UINT64_C(2) << 20)
 uint64_t bfc_in_driver_pages(uint64_t bytes);
 
-/* Whether the entry is of a thread that still waits: it has examined the queue within
- * BFC_WAITER_LOST_NS. */
+/* Whether the thread that this entry belongs to still waits for memory: it has examined the queue
+ * within BFC_WAITER_LOST_NS. */
 bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
 
 /* Wakes all threads of the job that wait for memory, so that they look at the queue again. */
@@ -56,15 +56,16 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);
 
-/* Marks the announcements for the device as served. The job gives no more memory back for them; a
- * later announcement counts again. */
+/* Marks what was announced to the job for this device as given. The job gives no more memory back
+ * for it; a later announcement counts again. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
-/* Whether an announcement to this job is in force, for any device. */
+/* Whether an announcement to this job that another job waits for memory is in force, for any
+ * device. */
 bool bfc_waiters_exist(const struct bfc_segment_header *header);
 
-/* Returns the announcement that is in force for the section's device; if its bytes are 0, there
- * is none. */
+/* Returns what another job waits for, as announced for the section's device and still in force; if
+ * its bytes are 0, there is no such announcement. */
 struct bfc_awaited bfc_waiters_want(const struct bfc_segment_pool *section);
 
 #endif

@@ -13,8 +13,8 @@
 
 struct bfc_request {
     struct bfc_segment_header *header;
-    uint64_t bytes; /* bytes that the job is asked to give back; 0: the request is no trim */
-    /* how many bytes the job had given back in all when the request was made */
+    uint64_t bytes; /* bytes that the job is asked to give back; 0: something else is requested */
+    /* how many bytes the job had ever given back when the request was made */
     uint64_t released_before;
     uint32_t number;
 };
@@ -42,8 +42,8 @@ struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
-/* Requests a change of sleep. `word` says which: a member of header->sleep, to which 1 is added
- * (sleep, wake, or sleep for another job); the answer is in header->sleep. */
+/* Requests that the job sleeps or wakes. `word` says which: a member of header->sleep, to which 1
+ * is added (sleep, wake, or sleep for another job); the answer is in header->sleep. */
 struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word);
 
 /* Whether the job has answered all that was asked about sleep so far. */
@@ -55,7 +55,8 @@ bool bfc_request_is_served(const struct bfc_request *request);
  * request or for others. */
 uint64_t bfc_request_released(const struct bfc_request *request);
 
-/* Withdraws the request's bytes. A client must call it when it no longer waits for them. */
+/* Withdraws the request's bytes from what the job is asked to give back. A client must call it when
+ * it no longer waits for them. */
 void bfc_request_withdraw(const struct bfc_request *request);
 
 #endif

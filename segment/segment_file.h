@@ -19,20 +19,20 @@ enum bfc_read_result {
                          or damaged */
 };
 
-/* Which segment to open, and a buffer for the reason if it is refused: one line, cut off at
- * `reason_size` bytes. If that is 0, no reason is written. */
+/* Which segment to open, and a buffer into which the reason is written if the segment is refused:
+ * one line, cut off at `reason_size` bytes. If `reason_size` is 0, no reason is written. */
 struct bfc_segment_look {
     const struct bfc_segment_name *name;
     char *reason;
     size_t reason_size;
 };
 
-/* Writes the reason into look->reason; returns BFC_READ_REFUSED. */
+/* Writes the reason why a segment is refused into look->reason; returns BFC_READ_REFUSED. */
 enum bfc_read_result bfc_segment_refuse(const struct bfc_segment_look *look, const char *format,
                                         ...) PRINTF_LIKE(2, 3);
 
-/* Opens the file and checks its owner, mode, magic, version and size. `file` is open only if the
- * result is BFC_READ_OK. */
+/* Opens the segment's file and checks its owner, mode, magic, version and size. `file` is open only
+ * if the result is BFC_READ_OK. */
 enum bfc_read_result bfc_segment_file_open(const struct bfc_segment_look *look, int directory,
                                            bool writable, int *file);
 
@@ -43,7 +43,8 @@ bool bfc_segment_read_at(int file, void *to, size_t size, uint64_t offset);
  * raises SIGBUS if the file has been truncated meanwhile. */
 void *bfc_segment_file_map(int file, bool writable);
 
-/* Checks magic and version. BFC_READ_YOUNG: the magic is still 0. */
+/* Checks a segment's magic and version. BFC_READ_YOUNG: the magic is still 0, since the job is
+ * still initializing the segment. */
 enum bfc_read_result bfc_segment_check_magic(const struct bfc_segment_look *look, uint64_t magic,
                                              uint32_t version);
 

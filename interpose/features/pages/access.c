@@ -23,7 +23,7 @@ CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *are
     return driver->cuMemSetAccess(start, bytes, access, count + 1);
 }
 
-/* Pages next to each other, whose access one call changes. */
+/* A series of pages at adjacent addresses, whose access one call of the driver changes. */
 struct run {
     bfc_addr start;
     uint64_t bytes;

@@ -1,6 +1,6 @@
 /*
- * A pool that is backed by pages: its addresses and its memory are taken from the driver apart
- * (pool/pages.h), by the calls of CUDA's virtual memory management.
+ * A pool that is backed by pages: the driver reserves its addresses and creates its memory in
+ * separate calls, those of CUDA's virtual memory management (pool/pages.h).
  *
  * Pages belong to a device, not to a context, so they must be given back when the context ends.
  */
@@ -14,27 +14,29 @@
 
 /* State of an arena whose pool has pages. */
 struct bfc_paging {
-    uint64_t granule;               /* the bytes of the smallest page */
+    uint64_t granule;               /* the size of the smallest page, in bytes */
     CUmemAllocationProp properties; /* the properties that each page is created with */
     struct bfc_page_calls calls;
-    bool is_automatic; /* whether BFC_BACKING is auto, so that bfc_pages_unwanted is asked */
+    bool is_automatic; /* whether BFC_BACKING is auto, so that the pool takes no more pages once
+                          bfc_pages_unwanted names a reason */
     bool left;         /* atomic: whether the pool has ceased to make and move pages */
-    /* bytes of created pages that no event has reported yet; only the thread that has the pages'
-     * turn uses this */
+    /* bytes of created pages that no event in the segment has reported yet; only the one thread
+     * that is making or giving back the pool's pages uses this */
     uint64_t unreported;
 };
 
 extern unsigned bfc_paging_slot;
 
-/* Returns the arena's state; NULL: its pool has regions and no pages. */
+/* Returns the state of the arena's pages; NULL: its pool has regions and no pages. */
 static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
     return arena->features[bfc_load_relaxed(&bfc_paging_slot)];
 }
 
 /*
- * Decides by BFC_BACKING and what the driver allows whether an arena gets pages, and of what kind.
- * The arena's context is current and its device known; page calls are tried once. Returns all but
- * the calls, to be freed with free(). NULL: the arena gets regions.
+ * Decides by BFC_BACKING and what the driver allows whether an arena gets pages, and with which
+ * properties. The arena's context is current and its device known; the driver's calls for pages are
+ * tried once. Returns the state of the arena's pages with all but `calls` set, to be freed with
+ * free(). NULL: the arena gets regions.
  */
 struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
                                    const struct bfc_options *options,
@@ -49,30 +51,24 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
  */
 const char *bfc_pages_unwanted(const struct bfc_arena *arena);
 
-/* Returns the calls for the pool of an arena that has a bfc_paging. After the context's end they
- * refuse everything but giving pages or addresses back. */
+/* Returns the functions by which the pool makes and gives back pages, for an arena that has a
+ * bfc_paging. After the context's end they refuse everything but giving pages or addresses back. */
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
-/*
- * Unmaps and gives back all pages and addresses of an arena whose context has ended and which
- * nobody enters any more, whatever state its blocks are in. After that the pool may only be
- * destroyed. Does nothing for an arena without pages.
- */
+/* Unmaps and gives back all pages and addresses of an arena whose context has ended and which no
+ * thread enters any more, whatever state its blocks are in. After that the pool may only be
+ * destroyed. Does nothing for an arena without pages. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/*
- * Gives access to pages that were just mapped: to the pool's device and to the devices of contexts
- * with peer access to its context, since cuCtxEnablePeerAccess does not apply to pages. The calling
- * thread has the pages' turn.
- */
+/* Gives access to pages that were just mapped: to the pool's device and to the devices of contexts
+ * with peer access to its context, since cuCtxEnablePeerAccess does not apply to pages. Called by
+ * the one thread that is making the pool's pages. */
 CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_addr start,
                           uint64_t bytes);
 
-/*
- * Changes the access to all pages after a context of `device` got access to the arena's context, or
- * lost it, as interpose/context/peers.h already knows. After an error, the driver's, some pages may
- * be as before. Does nothing for an arena without pages.
- */
+/* Changes the access to all pages of a pool after a context of `device` got access to the pool's
+ * context, or lost it, as interpose/context/peers.h already knows. After an error, the driver's,
+ * some pages may be as before. Does nothing for an arena without pages. */
 CUresult bfc_access_change(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdevice device);
 

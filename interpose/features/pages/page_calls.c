@@ -1,10 +1,10 @@
 /*
  * Makes the driver's calls for pages.
  *
- * The pool calls these functions without its lock, in the one thread that has the pages' turn. Each
- * call is made in the arena's context while that lives, and in relaxed capture mode, since on some
- * drivers a call that creates memory would invalidate another thread's capture. The driver's calls
- * themselves name a device or an address, and need no context.
+ * The pool calls these functions without its lock, and only one thread at a time makes or moves
+ * pages of a pool. Each call is made in the arena's context until that has ended, and in relaxed
+ * capture mode, since on some drivers a call that creates memory would invalidate another thread's
+ * capture. The driver's calls themselves name a device or an address, and need no context.
  */
 #include "interpose/features/pages/page_backing.h"
 
@@ -22,14 +22,15 @@
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
 
-/* How many addresses to reserve at once, in multiples of the device's memory. They cost nothing,
- * and with enough of them no block has to wait for addresses. */
+/* How many addresses a pool reserves at once, in multiples of the device's memory. They cost
+ * nothing, and with enough of them no block has to wait for addresses. */
 enum { ADDRESSES_FACTOR = 4 };
 
-/* What a call for pages has changed in its thread, to be undone after the call. */
+/* The context and the capture mode that a function of this file has set in the calling thread, to
+ * be undone before it returns. */
 struct visit {
     const struct bfc_driver *driver;
-    /* the arena that the thread has entered; NULL: its context has ended */
+    /* the arena whose context was made current; NULL: the context has ended */
     struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
@@ -47,8 +48,8 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: enters the arena's context if it still lives, and needs no
- * context after its end. False: such calls must not be made now. */
+/* Prepares calls that give pages back: makes the arena's context current if it has not ended, and
+ * does without a context otherwise. False: such calls must not be made now. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
@@ -146,7 +147,7 @@ static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_pa
     return BFC_RESERVED;
 }
 
-/* Reports a step of growth as one event, however many pages it has. */
+/* Reports how far a pool has grown by pages as one event, however many pages were created. */
 static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     if (bfc_paging_of(arena)->unreported)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start,
@@ -154,8 +155,8 @@ static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     bfc_paging_of(arena)->unreported = 0;
 }
 
-/* Reports pages that were given back as one event. Pages of a step of growth that failed were not
- * reported yet, and are not counted as given back. */
+/* Reports pages that were given back as one event. Pages whose creation was not reported yet, since
+ * the growth failed, are not counted as given back. */
 static void report_released(void *context, uint64_t bytes) {
     struct bfc_arena *arena = context;
     uint64_t unreported = bfc_min(bfc_paging_of(arena)->unreported, bytes);
@@ -218,7 +219,8 @@ static bool allow_access(void *context, bfc_addr start, uint64_t bytes) {
     return done;
 }
 
-/* Pages are not rearranged during a capture. */
+/* Whether the pool may map its pages elsewhere now: not during a capture, and not after it has
+ * ceased to take pages. */
 static bool may_remake(void *context) {
     return !bfc_captures_exist() && !bfc_load_relaxed(&bfc_paging_of(context)->left);
 }
@@ -279,8 +281,9 @@ static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *a
         report_released(arena, went);
 }
 
-/* Whether the addresses were reserved for pages. A plain region, made because pages could not be
- * had, went with its context, and its addresses may have been given out again. */
+/* Whether the addresses were reserved for pages. The other possibility is a plain region, made
+ * because pages could not be had: it went with its context, and its addresses may have been given
+ * out again. */
 static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
     struct bfc_block_info first;
     return bfc_pool_find(arena->pool, start, &first) && first.paged;
@@ -294,8 +297,9 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
                         bfc_retry_free_addresses(driver, start, bytes));
 }
 
-/* The pages' turn is taken first, since its holder may be making pages that a visit does not show
- * yet; the next holder sees that the context has ended. */
+/* First keeps all other threads from making or moving pages of the pool, since one may be making a
+ * page that bfc_pool_visit_pages does not list yet. Threads that want to make pages later see that
+ * the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!bfc_paging_of(arena))
         return;

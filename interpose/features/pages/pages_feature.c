@@ -1,4 +1,5 @@
-/* The feature `pages`: pools whose addresses and memory are apart (BFC_BACKING, pool/pages.h). */
+/* The feature `pages`: pools whose addresses and memory come from separate calls of the driver
+ * (BFC_BACKING, pool/pages.h). */
 #include <stdlib.h>
 
 #include "base/atomic.h"

@@ -1,4 +1,4 @@
-/* Decides whether a pool is backed by pages, and of what kind these are. */
+/* Decides whether a pool is backed by pages, and with which properties pages are created. */
 #include "interpose/features/pages/page_backing.h"
 
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_
                                   : result;
 }
 
-/* Whether a call for pages works; a lack of memory does not count as a failure. Nothing is mapped
- * in a trial, since unmapping might wait for the device. */
+/* Whether a call for pages works, when tried on one page; a lack of memory does not count as a
+ * failure. Nothing is mapped, since unmapping might wait for the device. */
 static bool works_in_context(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
                              const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -66,7 +66,7 @@ static bool works_in_context(CUresult (*try)(const struct bfc_driver *, const st
     return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Fills in the paging. Returns NULL, or why there can be no pages. */
+/* Fills in the page size and properties of `paging`. Returns NULL, or why there can be no pages. */
 static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
                            struct bfc_paging *paging) {
     if (!driver->can_page)
@@ -85,19 +85,17 @@ static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
     return NULL;
 }
 
-/* Whether there is only one device. With several, a plain copy between two devices that have no
- * peer access does not reach pages. */
+/* Whether the machine has only one device. With several, a plain copy between two devices that have
+ * no peer access does not reach pages. */
 static bool is_alone(const struct bfc_driver *driver) {
     int devices = 0;
     return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&
            devices == 1;
 }
 
-/*
- * Whether making a page takes so long that a GiB of pages would take more than 160 ms, ten times
+/* Whether making a page takes so long that a GiB of pages would take more than 160 ms, ten times
  * what an H100 takes. The first call may set something up, and any may be interrupted, so the
- * fastest of TRIES calls counts.
- */
+ * fastest of TRIES calls counts. */
 static bool is_slow(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     enum { TRIES = 4 };
     const uint64_t most = UINT64_C(160000000) * paging->granule >> 30;
@@ -110,7 +108,8 @@ static bool is_slow(const struct bfc_driver *driver, const struct bfc_paging *pa
     return least > most;
 }
 
-/* Whether the settings ask for sleep, for which memory must be of pages. */
+/* Whether the settings ask for sleep, in which a job's memory moves to the host; only pages can do
+ * that. */
 static bool is_to_sleep(void) {
     const struct bfc_process *process = bfc_process_if_made();
     return process && (process->options.sleep_idle >= 0 || process->options.sleep_quantum >= 0);
@@ -122,8 +121,8 @@ const char *bfc_pages_unwanted(const struct bfc_arena *arena) {
     return bfc_load_relaxed(&arena->shown) ? "the program exports or registers memory" : NULL;
 }
 
-/* Why BFC_BACKING=auto takes no pages on this device, although the device supports them; NULL: it
- * takes them. */
+/* Returns why BFC_BACKING=auto takes no pages on this device, although the device supports them;
+ * NULL: it takes them. */
 static const char *find_objection(const struct bfc_driver *driver, const struct bfc_arena *arena,
                                   const struct bfc_paging *paging) {
     if (!is_alone(driver))

@@ -1,16 +1,17 @@
-/* Matches the allocations of a thread with those that the plan has for it. A slot is one allocation
- * of the plan. */
+/* Matches the allocations of a thread with those that a plan foresees for it. */
 #include "interpose/features/plan/cursor.h"
 
 enum {
     /* how many of the plan's allocations are searched on each side of the expected one */
     REACH = 16,
-    /* the position is lost after this many allocations in a row that the plan does not have */
+    /* the thread's position in the plan is lost after this many allocations in a row that the plan
+     * does not have */
     MOST_UNMATCHED = 64,
-    /* after the position in the plan was lost, it is taken to be at a period's begin once so many
-     * allocations in a row were those with which the plan's period begins */
+    /* after the position in the plan was lost, it is taken to be at the start of the loop once so
+     * many allocations in a row were those with which the loop begins */
     SIGNS = 4,
-    /* after a jump to another position in the plan, it can be undone for so many allocations */
+    /* after the position in the plan has changed out of order, the change can be undone for so many
+     * allocations */
     DOUBT = 8,
 };
 
@@ -18,7 +19,8 @@ static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot
     return size == slot->size || (course->jitter && size < slot->size && size >= slot->size / 2);
 }
 
-/* Finds the slot `ahead` slots after the expected one, in this period or the next. False: none. */
+/* Finds the planned allocation that comes `ahead` places after the expected one, in this repetition
+ * of the loop or the next. False: the plan has none there. */
 static bool find_ahead(const struct bfc_course *course, uint32_t ahead, struct bfc_match *match) {
     uint64_t at = (uint64_t)course->at + ahead;
     match->next_round = at >= course->count;
@@ -47,15 +49,15 @@ void bfc_cursor_note_sizes(struct bfc_course *course) {
     }
 }
 
-/* Whether a slot may have this size: the bit for the size's hash is set. Most sizes that no slot
- * has are told apart that way, without a search. */
+/* Whether the plan may have an allocation of this size: the bit of the size's hash is set. So most
+ * sizes that the plan does not have need no search. */
 static bool is_planned(const struct bfc_course *course, uint64_t size) {
     uint32_t bit = size_bit(size);
     return course->sizes[bit / 64] >> bit % 64 & 1;
 }
 
-/* Whether the slot that comes `behind` slots before the expected one has this size and was skipped
- * in this period, so that its allocation may still come. */
+/* Whether the planned allocation that comes `behind` places before the expected one has this size
+ * and was skipped in this repetition of the loop, so that it may still come. */
 static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
                       struct bfc_match *match) {
     match->next_round = false;
@@ -64,9 +66,12 @@ static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t
            course->slots[match->at].size == size;
 }
 
-/* Searches the neighbours of the expected slot for one of exactly this size: where sizes vary,
- * nearly every slot would match a range of sizes. The search ends at half a period, beyond which a
- * slot is nearer in the other direction. */
+/*
+ * Searches the neighbours of the expected planned allocation for one of exactly this size: in a
+ * plan whose sizes vary (`jitter`), nearly every one would match if smaller sizes were accepted.
+ * The search ends at half the loop's length, beyond which a planned allocation is nearer in the
+ * other direction.
+ */
 static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     uint32_t half = (course->count - course->prefix) / 2;
     uint32_t reach = course->periodic && half < REACH ? half : REACH;
@@ -76,14 +81,14 @@ static bool search_near(const struct bfc_course *course, uint64_t size, struct b
     return false;
 }
 
-/* Whether the position jumped so recently that the jump may have been a mistake: an unrelated
- * allocation may have had a slot's size by chance. */
+/* Whether the position in the plan changed out of order so recently that the change may have been a
+ * mistake: an unplanned allocation may have had the size of a planned one by chance. */
 static bool is_doubted(const struct bfc_course *course) {
     return course->moved && course->at - course->moved_at < DOUBT;
 }
 
-/* Whether the slot exists and has this size. A slot that was matched in this period counts too,
- * since that match may have been by chance. */
+/* Whether the plan has an allocation with this index and this size. One that was matched in this
+ * repetition of the loop counts too, since that match may have been by chance. */
 static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
                   struct bfc_match *match) {
     match->next_round = false;
@@ -91,17 +96,17 @@ static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
     return at >= 0 && at < course->count && course->slots[at].size == size;
 }
 
-/* Looks for the allocation's slot where the position would be without the last jump: there, if the
- * allocation that caused the jump came in place of a planned one; a slot earlier, if that
- * allocation was not planned at all. */
+/* Looks for the allocation where the position in the plan would be without its last change out of
+ * order (jump): just there, if the allocation that caused the jump came in place of a planned one;
+ * one place earlier, if that allocation was not planned at all. */
 static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     int64_t at = (int64_t)course->at - course->moved;
     return is_doubted(course) &&
            (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
 }
 
-/* Returns the index of the first slot whose event is not before `event`; if there is none, the
- * number of slots. */
+/* Returns the index of the thread's first planned allocation whose event in the plan is not before
+ * `event`; if there is none, the number of its planned allocations. */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
     while (low < high) {
@@ -155,8 +160,8 @@ static void begin_round(struct bfc_course *course) {
     course->moved = 0;
 }
 
-/* Finds a lost position again, once the allocations have the sizes of the period's first slots in a
- * row. */
+/* Finds a lost position in the plan again, once several allocations in a row have the sizes of the
+ * first ones of the loop. */
 static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     uint32_t length = course->count - course->prefix, signs = length < SIGNS ? length : SIGNS;
     if (!course->periodic)
@@ -172,8 +177,9 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->unmatched = course->begun = 0;
 }
 
-/* Notes by how far the position has moved. If it jumps again right after a jump, the distance
- * counts from before the first jump, so that both can be undone together. */
+/* Stores by how many planned allocations the position in the plan has jumped out of order. If it
+ * jumps again right after a jump, the distance counts from before the first jump, so that both can
+ * be undone together. */
 static void note_move(struct bfc_course *course, const struct bfc_match *match) {
     if (match->returned || course->lost || !is_doubted(course))
         course->moved = 0;

@@ -1,10 +1,11 @@
 /*
  * Serves an arena's allocations from a plan.
  *
- * A follower's tables are made once, and a course belongs to one thread, so allocating takes no
- * lock here. What several threads write (a course's owner, the address of the plan's memory, the
- * counters) is atomic. A follower lives as long as its arena, so a thread may still use one whose
- * plan is no longer followed.
+ * The tables by which an arena follows a plan (struct bfc_follower) are made once, and each thread
+ * has its own position in the plan (struct bfc_course), so allocating takes no lock here. What
+ * several threads write (a course's owner, the address of the plan's memory, the counters) is
+ * atomic. The tables live as long as the arena, since a thread may still use them when their plan
+ * is no longer followed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,20 +23,23 @@
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,   /* how many units of miss_budget one miss costs */
-    CHANGE = 15, /* how many units each deviation from the plan adds */
-    AMPLE = 32,  /* miss_budget is ample if it is this many times the probable cost */
-    /* the longest pause between requests for the plan's memory is 2 to this power, in periods */
+    MISS = 10,   /* units that an allocation without its planned place takes off miss_budget
+                    (cursor.h) */
+    CHANGE = 15, /* units that each deviation from the plan adds to miss_budget */
+    AMPLE = 32,  /* miss_budget is ample if it is this many times what an allocation would probably
+                    take off it */
+    /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
+     * of the loop */
     STRIPPED_MOST = 8,
 };
 
-/* The course that the calling thread used last. */
+/* The planned allocations (struct bfc_course) through which the calling thread went last. */
 static __thread struct {
-    uint64_t follower; /* id of the follower (one pool's) to which the thread's course belongs; 0:
-                        * the thread has used no course */
+    uint64_t follower; /* id of the tables (struct bfc_follower, one pool's) to which these planned
+                          allocations belong; 0: the thread has used none */
     struct bfc_course *course;
     uint64_t thread; /* number of this thread in the process; 0: it has none yet */
-    bool gives_back; /* end_thread is registered */
+    bool gives_back; /* whether end_thread is set up to be called when the thread exits */
 } mine INITIAL_EXEC;
 
 static const struct bfc_placer plan_placer;
@@ -43,8 +47,10 @@ static const struct bfc_placer plan_placer;
 /* The feature's state in an arena. NULL: no plan is ever followed there, since the arena is of host
  * memory or the host had no memory. */
 struct plan_state {
-    struct bfc_follower *follower;  /* atomic: the follower of the current plan; NULL: none */
-    struct bfc_follower *followers; /* atomic: list of the followers of all plans so far */
+    struct bfc_follower *follower;  /* atomic: the tables by which the current plan is followed;
+                                       NULL: no plan is */
+    struct bfc_follower *followers; /* atomic: a list of the tables of all plans that were ever
+                                       followed here */
 };
 
 unsigned bfc_plan_slot;
@@ -84,7 +90,9 @@ void bfc_plan_forget(struct bfc_arena *arena) {
     free(state);
 }
 
-/* Only the thread that makes the arena, and later that of learn.c, add followers to its list. */
+/* Returns the arena's tables for the plan; makes them if it has none, and returns NULL if that
+ * fails. No lock is needed: only the thread that makes the arena, and later that of learn.c, add
+ * tables to its list. */
 static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
     struct bfc_follower *first = first_follower(arena), *follower = first;
     while (follower && follower->plan != plan)
@@ -104,7 +112,7 @@ static void count_one(uint64_t *counter) {
     bfc_fetch_add_relaxed(counter, 1);
 }
 
-/* Publishes the plan's figures for the arena's device. */
+/* Writes the plan's figures for the arena's device into the segment. */
 static void describe_plan(struct bfc_arena *arena, const struct bfc_follower *follower) {
     const struct bfc_plan *plan = follower->plan;
     struct bfc_segment_plan *to = published_plan(arena);
@@ -152,9 +160,9 @@ static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     return !rests && (!refused || round >= 2 * refused);
 }
 
-/* Whether to request memory for the plan now: never during a capture, and less often after each
- * refusal. A plan of BFC_PLAN=auto requests memory only where a period begins, when the pool has
- * least in use. */
+/* Whether to request the plan's memory from the driver now: never during a capture, and less often
+ * after each refusal. A plan of BFC_PLAN=auto requests memory only where the loop begins again,
+ * when the pool has least in use. */
 static NOINLINE bool wants_memory(const struct bfc_follower *follower,
                                   const struct bfc_course *course) {
     bool begins = course->at == course->prefix || course->at == course->count;
@@ -162,7 +170,8 @@ static NOINLINE bool wants_memory(const struct bfc_follower *follower,
            may_ask(follower, course->round);
 }
 
-/* Reserves the plan's memory. For a plan of BFC_PLAN=auto idle regions make room if need be. */
+/* Reserves the plan's memory. If the device has no room for a plan of BFC_PLAN=auto, idle regions
+ * go back to the driver, and the memory is requested once more. */
 static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
                                   bfc_addr *start) {
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
@@ -172,8 +181,8 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
-/* Publishes once what the pool had reserved before it followed a plan of BFC_PLAN=auto, so that
- * readers can compute what the plan saves. */
+/* Publishes, the first time, what the pool had reserved before it followed a plan of BFC_PLAN=auto,
+ * so that readers of the segment can compute what the plan saves. */
 static void note_before(struct bfc_arena *arena, const struct bfc_follower *follower) {
     struct bfc_pool_stats stats;
     if (!follower->plan->automatic || bfc_load_relaxed(&published_plan(arena)->before))
@@ -212,8 +221,8 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
     bfc_store_release(&follower->asks, 0);
 }
 
-/* Whether the plan's memory is still behind this address. It is not if the region went back to the
- * device and another one took its address, or if pages of it moved elsewhere. */
+/* Whether the plan's memory still begins at this address. It does not if its region went back to
+ * the device and another one took the address, or if pages of it moved elsewhere. */
 static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
                      bfc_addr memory) {
     struct bfc_block_info block;
@@ -221,8 +230,8 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Lets some periods pass before the plan's memory is requested again. Pages that move away and back
- * in every period would cost more than the plan saves. */
+/* Lets some repetitions of the loop pass before the plan's memory is requested again, since pages
+ * that move away and back in every repetition would cost more than the plan saves. */
 static void rest_after_strip(struct bfc_follower *follower) {
     uint32_t before = bfc_load_relaxed(&follower->stripped);
     uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
@@ -230,7 +239,8 @@ static void rest_after_strip(struct bfc_follower *follower) {
     bfc_store_relaxed(&follower->stripped, times);
 }
 
-/* If the plan's memory is gone, the pages that are left of it are opened to every allocation. */
+/* Checks whether the plan's memory is gone. If so, the plan has none from now on, and the pages
+ * that are left of it are opened to every allocation. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
     struct bfc_block_info block;
     if (is_there(arena, follower, memory) ||
@@ -344,8 +354,8 @@ void bfc_plan_arena_publishing(struct bfc_arena *made) {
     follow_first(made, plan);
 }
 
-/* Looks up the gaps of the first slots; the thread of learn.c looks up those of the others
- * later. */
+/* Looks up free places (gaps.h) for allocations that the plan does not foresee. Only a part is
+ * looked up here; the thread of learn.c does the rest later. */
 void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours) {
     if (!bfc_plan_of_file())
         return;
@@ -361,8 +371,9 @@ static uint64_t own_number(void) {
     return mine.thread;
 }
 
-/* Takes a course for the calling thread if no thread owns it and it expects this size. A copy is
- * matched, since another thread may take the course meanwhile and move its position. */
+/* Takes a course, the allocations that the plan has for one thread, for the calling thread if no
+ * thread owns it and it expects this size. A copy is matched, since another thread may take the
+ * course meanwhile and move its position. */
 static bool take_anchor(struct bfc_course *course, uint64_t size) {
     uint64_t none = 0;
     if (bfc_load_acquire(&course->owner))
@@ -373,8 +384,8 @@ static bool take_anchor(struct bfc_course *course, uint64_t size) {
            bfc_compare_exchange_acq_rel(&course->owner, &none, own_number());
 }
 
-/* Returns the course that the thread owns on this device already, else the first one that it can
- * take; NULL if there is none. */
+/* Returns the course (the allocations that the plan has for one thread) that the calling thread
+ * owns already, else the first one that it can take; NULL: there is none. */
 static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, uint64_t size) {
     struct bfc_course *courses = follower->courses;
     for (uint32_t i = 0; i < follower->course_count; i++)
@@ -397,8 +408,8 @@ static void give_back_places(struct bfc_follower *follower) {
     }
 }
 
-/* When a thread ends, its courses are set back to the beginning of the period, so that a later
- * thread that does the same can take them. */
+/* When a thread ends, its positions in plans are set back to the beginning of the loop, so that a
+ * later thread that does the same can take them over. */
 static void end_thread(void *unused) {
     (void)unused;
     struct bfc_arena *arena = NULL;
@@ -434,7 +445,7 @@ struct call {
     /* the size that the program asked for, and that size rounded by bfc_plan_round */
     uint64_t bytes, size;
     unsigned flags;
-    /* a slot whose place this call has found occupied; NULL: there is none */
+    /* a planned allocation whose place this call has found occupied; NULL: there is none */
     const struct bfc_slot *refused;
     struct bfc_block_info *block;
 };
@@ -452,8 +463,8 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* Allocates at the place of the slot that matches. If none does, allocates at the place of the
- * expected slot if that is large enough. */
+/* Allocates at the place of the planned allocation that matches. If none does, allocates at the
+ * place of the one that was expected, if that is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
@@ -462,8 +473,8 @@ static inline enum bfc_status take_planned(const struct call *call) {
     return take_at(call, slot->offset, slot->below);
 }
 
-/* Allocates in the smallest gap that fits: a place that the plan leaves free while the block of the
- * expected slot would live. After a failure larger gaps are not tried, since they are mostly
+/* Allocates in the smallest gap that fits: a place that the plan leaves free while the expected
+ * block would live. If that place is occupied, larger gaps are not tried, since they mostly are
  * occupied too. */
 static enum bfc_status take_gap(const struct call *call) {
     struct bfc_follower *follower = call->follower;
@@ -480,9 +491,9 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* Estimates what the allocation costs of the miss_budget if it lies in the plan's memory. It is
- * assumed to live as long as the block of the expected slot; of the planned blocks that begin
- * meanwhile, a part in proportion to both sizes overlaps with it. */
+/* Estimates how many units the allocation takes off miss_budget (cursor.h) if it lies in the plan's
+ * memory. It is assumed to live as long as the block that was expected in its place; of the planned
+ * blocks that begin meanwhile, a part in proportion to both sizes overlaps with it. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
     const struct bfc_plan_header *header = plan->header;
@@ -492,8 +503,9 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether the miss_budget is at least `times` the probable cost. It is false for an allocation that
- * came in place of no slot of the period, since nothing is known about how long that will live. */
+/* Whether miss_budget (cursor.h) is at least `times` what the allocation probably takes off it if
+ * it lies in the plan's memory. False if the allocation came in place of no planned block of the
+ * loop, since nothing is known about how long it will live. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -501,9 +513,12 @@ static bool may_displace(const struct call *call, int64_t times) {
            course->miss_budget / times >= (int64_t)probable_misses(call);
 }
 
-/* Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
- * With an ample miss_budget the plan's memory comes before the rest of the pool, so that other
- * regions fall idle; with a sufficient one it comes before a new region, which would stay. */
+/*
+ * Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
+ * If many planned allocations may still lose their places (miss_budget is ample), free parts of the
+ * plan's memory are tried before the rest of the pool, so that other regions fall idle; with a
+ * sufficient miss_budget they are tried before a new region is reserved, which would stay.
+ */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
     enum bfc_status status = take_gap(call);
@@ -515,8 +530,8 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     return bfc_pool_allocate(pool, call->bytes, flags, call->block);
 }
 
-/* Counts an allocation for which the plan has no place as a miss. A plan of BFC_PLAN=auto counts
- * none before it has requested its memory. */
+/* Counts an allocation that got no planned place: as a miss, or as unplanned if the plan foresees
+ * it without a place. A plan of BFC_PLAN=auto counts none before it has requested its memory. */
 static NOINLINE void note_missed(const struct call *call) {
     struct bfc_segment_plan *to = published_plan(call->arena);
     if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
@@ -533,8 +548,8 @@ static NOINLINE void note_missed(const struct call *call) {
         count_one(&to->busy);
 }
 
-/* Whether the allocation is a new deviation from the plan. If its slot was skipped earlier in the
- * period, the deviation was counted then. */
+/* Whether the allocation is a new deviation from the plan. An earlier planned allocation that comes
+ * late is none: the deviation was counted when it was skipped. */
 static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
     return !match->jumped || match->next_round || match->at >= course->at;
 }
@@ -552,8 +567,8 @@ static NOINLINE void note_unexpected(const struct call *call) {
         count_one(&published_plan(call->arena)->resumed);
 }
 
-/* Bounds the miss_budget at the end of a period: above, at twice what the deviations of the period
- * added; below, at one miss for each slot. */
+/* Bounds miss_budget (cursor.h) at the end of a repetition of the loop: above, at twice what the
+ * deviations of the repetition added; below, at one miss for each planned allocation. */
 static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
     course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
@@ -561,9 +576,9 @@ static void limit_miss_budget(struct bfc_course *course) {
     course->earned = 0;
 }
 
-/* To be called when a period has begun, or the position in the plan was lost or found again: counts
- * that, bounds the miss budget, and keeps the plan's memory for planned blocks while the position
- * is known. */
+/* To be called when a repetition of the loop has begun, or the position in the plan was lost or
+ * found again: counts that event, bounds the miss budget, and keeps the plan's memory for planned
+ * blocks while the position is known. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {
@@ -593,7 +608,8 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     if (UNLIKELY(!followed))
         status = allocate_otherwise(call);
     if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
-        return status; /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
+        return status; /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY,
+                          without that flag */
     if (LIKELY(followed))
         count_one(&published_plan(call->arena)->followed);
     else
@@ -633,7 +649,7 @@ static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_
     return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, &refused, block);
 }
 
-/* Finds a place for an allocation that was not expected now, or whose planned place is not free. */
+/* Serves an allocation that the plan does not expect next, or whose planned place is not free. */
 static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
                                          uint64_t bytes, unsigned flags,
                                          const struct bfc_slot *refused,
@@ -642,14 +658,16 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
-        /* The caller repeats an allocation with BFC_ALLOCATE_HIT_ONLY that has failed. */
+        /* The caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY, so it is not
+         * counted here. */
         if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY))
             count_one(&published_plan(arena)->missed);
         return status;
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
-            /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
+            /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY, without that
+             * flag */
             return BFC_OUT_OF_MEMORY;
         ask_for_memory(arena, follower, course->round);
     }

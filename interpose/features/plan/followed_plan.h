@@ -30,13 +30,16 @@ struct bfc_plan {
     const struct plan_lead *lead;
 };
 
-/* Checks the bytes of a plan, points into them and takes them over. False: they are freed, and
- * `error` says why the plan cannot be followed: it is damaged, of another version, contradicts
- * itself, has two blocks in one place at a time, and so on. O(events log events); not for a hot
- * path. */
+/*
+ * Checks the bytes of a plan and takes them over; `plan` then points into them. False: they are
+ * freed, and `error` says why the plan cannot be followed: it is damaged, of another version,
+ * contradicts itself, has two blocks in one place at a time, and so on. O(events log events); not
+ * for a hot path.
+ */
 bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_error *error);
 
-/* Whether no two blocks of a valid plan are in one place at a time. O(events log events). */
+/* Whether no two blocks of a valid plan overlap in memory while both are live. O(events log
+ * events). */
 bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
 
 /* From the arena's next allocation on, follows the plan, beginning at this event; events of other
@@ -54,14 +57,14 @@ void bfc_plan_leave(struct bfc_arena *arena);
  * work of the device, so only the library's own threads call it. */
 uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
 
-/* Looks up, for some milliseconds, gaps in the plan for allocations that it does not foresee, so
- * that no call of the program has to. False: nothing is left to look up. One of the library's own
- * threads at a time; makes no call of the driver. */
+/* Looks up, for some milliseconds, where allocations fit that the plan does not foresee (gaps.h),
+ * so that no call of the program has to. False: nothing is left to look up. One of the library's
+ * own threads at a time; makes no call of the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* Functions of struct bfc_feature. With BFC_PLAN=FILE the first arena of each device begins to
- * follow the plan before other threads can find the arena, so that none of them allocates from it
- * first. */
+/* These are called through struct bfc_feature. With BFC_PLAN=FILE the first arena of each device
+ * begins to follow the plan before other threads can find the arena, so that none of them allocates
+ * from it first. */
 extern unsigned bfc_plan_slot;
 void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
                     struct bfc_upstream *upstream);

@@ -1,17 +1,19 @@
-/* Makes a follower's tables: courses, slots, and the planned blocks in order of their places. */
+/* Makes the tables by which a pool follows a plan: the planned allocations of each thread, and the
+ * planned blocks in the order of their places. */
 #include "interpose/features/plan/follower.h"
 
 #include <stdlib.h>
 
 enum {
     COURSES_MOST = 64,
-    /* if a plan has more blocks, only gaps that were asked for are looked up */
+    /* in a plan with more blocks, places for unplanned allocations are only looked up on request */
     FORESEEN_MOST = 4096,
     /* how many planned blocks one call of bfc_follower_look_ahead goes through */
     LOOKED_AT_MOST = 1 << 21,
 };
 
-/* Sets where in the plan's memory the arenas of the plan begin that are of this device. */
+/* Sets `starts`: for each arena of the plan that is of this device, the offset in the plan's memory
+ * at which that arena's blocks begin. */
 static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
                     uint64_t *starts) {
     const struct bfc_plan *plan = follower->plan;
@@ -23,8 +25,8 @@ static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena
     }
 }
 
-/* Returns the course of an event's thread. NULL: the event is of another device, or there are too
- * many threads. */
+/* Returns the course (the planned allocations of one thread) to which an event of the plan belongs.
+ * NULL: the event is of another device, or the plan has too many threads. */
 static struct bfc_course *course_of(struct bfc_follower *follower, const struct bfc_arena *arena,
                                     const struct bfc_plan_event *event) {
     struct bfc_course *courses = follower->courses;
@@ -61,7 +63,8 @@ static void begin_courses(struct bfc_follower *follower, const struct bfc_arena 
         course->device = (uint32_t)arena->device;
         course->periodic = course->count > course->prefix && follower->plan->header->period;
         course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
-        course->count = 0; /* fill_slots counts the slots as it fills them in */
+        course->count = 0; /* 0 again, since fill_slots counts the planned allocations anew while it
+                              fills them in */
     }
 }
 

@@ -12,38 +12,47 @@
 
 struct bfc_follower {
     const struct bfc_plan *plan;
-    struct bfc_follower *next; /* next in the arena's list */
+    struct bfc_follower *next; /* the tables of another plan in the arena's list; NULL: there is no
+                                  other */
     uint64_t id;     /* atomic: unique in the process for each time that the plan is followed */
-    bfc_addr memory; /* atomic: address of offset 0; 0: the plan has no memory */
-    uint64_t bytes;  /* size of the plan's memory */
-    uint64_t mean;   /* mean bytes of a planned block */
+    bfc_addr memory; /* atomic: where the plan's memory begins; 0: the plan has no memory */
+    uint64_t bytes;  /* size of the plan's memory in bytes */
+    uint64_t mean;   /* mean size of a planned block in bytes */
     unsigned asks;   /* atomic: 1 while a thread is requesting the plan's memory */
-    /* atomic: the round in which the device refused the plan's memory; 0: it did not */
+    /* atomic: the repetition of the loop in which the device refused the plan's memory, counted
+     * from 1; 0: it did not */
     uint32_t refused_round;
     /* atomic: how often pages of the plan's memory have moved elsewhere, up to a bound */
     uint32_t stripped;
-    uint32_t not_before; /* atomic: the plan's memory is not requested before this round */
+    uint32_t not_before; /* atomic: the plan's memory is not requested again before the repetition
+                            of the loop with this number */
     struct bfc_course *courses;
     uint32_t course_count;
-    struct bfc_slot *slots; /* the slots of all courses */
+    struct bfc_slot *slots; /* the planned allocations of all threads, one thread's after the
+                               other's */
     uint32_t slot_count;
-    /* by slot: free places for unplanned allocations (gaps.h); NULL: the host had no memory */
+    /* for each of `slots`: places for unplanned allocations (gaps.h); NULL: the host had no
+     * memory */
     struct bfc_gaps *gaps;
-    uint32_t looked; /* number of slots whose gaps were looked up; only one thread uses it */
+    uint32_t looked; /* for how many of `slots` the gaps were looked up; only one thread uses this
+                        number */
     bool wants_gaps; /* atomic: whether a thread has asked for gaps that are not looked up yet */
     struct bfc_places places;
 };
 
-/* Makes the tables. NULL: the plan has no block on the arena's device, or the host no memory. */
+/* Makes the tables by which the arena follows the plan. NULL: the plan has no block on the arena's
+ * device, or the host has no memory. */
 struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan);
 void bfc_follower_drop(struct bfc_follower *follower);
 
-/* Returns the gaps of a slot. NULL: they are not known yet, and are put down to be looked up. */
+/* Returns places that are free while the block of a planned allocation lives (gaps.h). NULL: they
+ * are not known; if the planned allocation has a place in the plan, another thread is asked to look
+ * them up. */
 const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
                                          const struct bfc_slot *slot);
 
-/* Looks up the gaps (gaps.h) of some slots, as many as a short call can. False: all gaps that are
- * wanted are known already. Only one thread may call it at a time. */
+/* Looks up the gaps (gaps.h) beside some planned blocks, as many as a short call can. False: all
+ * gaps that are wanted are known already. Only one thread may call it at a time. */
 bool bfc_follower_look_ahead(struct bfc_follower *follower);
 
 #endif

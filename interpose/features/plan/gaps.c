@@ -1,38 +1,41 @@
-/* Finds gaps by one pass over the planned blocks in the order of their places. */
+/* Finds gaps between planned blocks by one pass over the blocks in the order of their offsets. */
 #include "interpose/features/plan/gaps.h"
 
 #include <string.h>
 
 #include "base/atomic.h"
 
-/* The lifetime of a planned block. */
+/* The lifetime of a planned block, and the loop of its plan. */
 struct stay {
-    uint64_t birth, death;  /* when the block is allocated and freed, in ticks */
-    uint64_t begin, length; /* length of the period in ticks; 0: the plan has no period */
+    uint64_t birth, death;  /* when the block is allocated and freed, in ticks of the plan
+                               (layout/plan.h) */
+    uint64_t begin, length; /* when the loop's first repetition begins and how long it is, in ticks;
+                               length 0: the plan has no loop */
 };
 
 static bool in_period(const struct stay *stay, uint64_t birth) {
     return stay->length && birth >= stay->begin;
 }
 
-/* Returns how many ticks pass from one moment of the period to the next occurrence of another
- * moment. */
+/* Returns how many ticks pass from the time `from` of a repetition of the loop to the next time
+ * `to`, in the same repetition or the next. */
 static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
     return to >= from ? to - from : stay->length - (from - to);
 }
 
-/* Whether the two lifetimes overlap in some period. */
+/* Whether the planned block of this lifetime and another one are live at the same time in some
+ * repetition of the loop. */
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
-    /* A block that is allocated before the first period may live through all periods. */
+    /* A block that is allocated before the loop may live through all its repetitions. */
     if (!in_period(stay, other->birth))
         return other->death >= stay->begin + stay->length;
     return ticks_to(stay, stay->birth, other->birth) < stay->death - stay->birth ||
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;
 }
 
-/* Keeps the largest gaps, sorted by size. */
+/* Adds a gap. Only the BFC_GAPS largest are kept, in ascending order of size. */
 static void add_gap(struct bfc_gaps *gaps, struct bfc_gap gap) {
     uint32_t i = 0;
     if (gaps->count < BFC_GAPS)

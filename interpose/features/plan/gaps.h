@@ -6,19 +6,20 @@
 
 #include "interpose/features/plan/cursor.h"
 
-/* All planned blocks of a follower. */
+/* All blocks of a plan that are in the memory of one arena. */
 struct bfc_places {
-    const struct bfc_slot **all; /* sorted by offset */
+    const struct bfc_slot **all; /* the planned blocks, sorted by their offsets */
     uint32_t count;
-    uint64_t bytes; /* size of the plan's memory */
+    uint64_t bytes; /* size of the plan's memory in bytes */
 };
 
 enum { BFC_GAPS = 8 };
 
-/* The largest gaps that stay free while one planned block lives, the smallest first. */
+/* The largest gaps between planned blocks that stay free while one planned block lives, in
+ * ascending order of size. */
 struct bfc_gaps {
     struct bfc_gap {
-        uint64_t start, size; /* bytes */
+        uint64_t start, size; /* offset in the plan's memory, and size, in bytes */
         uint64_t before;      /* offset of the planned block that ends where the gap begins */
     } list[BFC_GAPS];
     uint32_t count;
@@ -28,8 +29,8 @@ struct bfc_gaps {
 
 enum bfc_gaps_state { BFC_GAPS_UNKNOWN, BFC_GAPS_WANTED, BFC_GAPS_KNOWN };
 
-/* Finds the gaps of a slot; the slot's own place counts as free. O(planned blocks): not for a call
- * of the program. One thread at a time. */
+/* Finds the gaps for a planned allocation; its own planned place counts as free. O(planned blocks),
+ * so no call of the program makes it. One thread at a time. */
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot);
 

@@ -19,7 +19,7 @@
 #define FILE_MOST ((size_t)64 << 20)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool looked; /* guarded by the mutex */
+static bool looked; /* guarded by the mutex: whether the file was read, or reading it has failed */
 static struct bfc_plan plan;
 static const struct bfc_plan *accepted; /* points to `plan`; NULL if there is none */
 

@@ -1,4 +1,5 @@
-/* Checking the bytes of a plan: what any reader asks of them, then what a pool does. */
+/* Checks the bytes of a plan: whether they are a well-formed plan file, then whether a pool can
+ * follow that plan. */
 #include "interpose/features/plan/followed_plan.h"
 #include "planner/image/image.h"
 #include "planner/model/validate.h"
@@ -6,9 +7,9 @@
 enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas of the plan together */
 
-/* The blocks as the validator gets them: a row for each allocation, and behind those a second row
- * for each block that is in use when the period ends, for the part of its life in the next
- * period. */
+/* A plan's blocks in the form that the validator takes: a row for each allocation, and behind those
+ * a second row for each block that is in use when a repetition of the loop ends, for the part of
+ * its life in the next repetition. */
 struct rows {
     struct lifetimes lifetimes;
     uint64_t *offsets, *peaks;
@@ -45,9 +46,9 @@ static bool crosses_end(const struct bfc_plan *plan, uint32_t event) {
            plan->events[event].death > header->period_birth + header->period_ticks;
 }
 
-/* Each period repeats the same blocks. So a block that outlives its period is added twice: up to
- * the period's end, and from the period's beginning on, where it overlaps with the blocks of the
- * next one. */
+/* Each repetition of the loop has the same blocks. So a block that outlives a repetition is added
+ * twice: up to the repetition's end, and from its beginning on, where it overlaps with the blocks
+ * of the next repetition. */
 static void add_rows(struct rows *rows, const struct bfc_plan *plan) {
     const struct bfc_plan_header *header = plan->header;
     const struct bfc_plan_event *events = plan->events;

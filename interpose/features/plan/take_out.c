@@ -7,7 +7,7 @@
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];
-    /* the files that make_file makes of automatic plans */
+    /* for each automatic plan, the plan file that make_file has made */
     struct file_text texts[BFC_SEGMENT_POOLS];
     struct bfc_answer_part parts[BFC_SEGMENT_POOLS];
     size_t count;

@@ -67,7 +67,7 @@ void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes) {
     bfc_waiters_announce(arena->stats.segment, arena->stats.section->device_uuid, &awaited, now);
 }
 
-/* Returns the oldest waiter of the jobs; NULL: none waits. */
+/* Returns the allocation that has waited longest in these jobs; NULL: none waits. */
 static const struct bfc_waiter *oldest_of(const struct bfc_other_job *jobs, size_t count,
                                           uint64_t now) {
     const struct bfc_waiter *oldest = NULL;

@@ -83,14 +83,15 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
     bfc_message_add(message, "  (# in use, + partly, ~ pending, . free)\n");
 }
 
-/* The figures when an allocation fails, in bytes. */
+/* What the message is made of; all figures are in bytes. */
 struct picture {
     const struct bfc_call *call;
     const struct bfc_arena *arena; /* the arena in which the allocation failed */
     const struct bfc_options *options;
     struct bfc_pool_stats stats;
     uint64_t cached;  /* bytes that the pool has cached */
-    uint64_t lacking; /* what bfc_call_lacks returned */
+    uint64_t lacking; /* bytes that the pool would have to take from the device for the
+                         allocation */
     /* figures about the pages of a pool; without pages `addresses` is 0 */
     struct bfc_page_stats pages;
     /* what the device has free and in all, by the driver's count; 0: not known */
@@ -113,7 +114,7 @@ static bool is_left_to_others(const struct picture *p) {
     return !is_beyond_limit(p) && p->arena->left_to_others && p->device_free >= p->lacking;
 }
 
-/* Adds this process's other contexts on the device. */
+/* Adds to the message what this process's other contexts on the device hold. */
 static void add_siblings(struct bfc_message *message, struct picture *p) {
     const struct bfc_arena *arena = p->arena;
     struct bfc_arena *other = NULL;
@@ -219,7 +220,8 @@ static void add_other_jobs(struct bfc_message *message, struct picture *p) {
     bfc_scratch_end(jobs, size);
 }
 
-/* Adds what the driver counts as used beyond the pools that we know. */
+/* Adds to the message what is used on the device, by the driver's count, beyond the pools of this
+ * process and of other preloaded jobs. */
 static void add_rest(struct bfc_message *message, const struct picture *p) {
     uint64_t ours = p->own_reserved + p->jobs_in_use + p->jobs_cached;
     uint64_t rest = bfc_subtract_saturating(p->device_total, p->device_free + ours);
@@ -304,7 +306,8 @@ static uint64_t room_to_grow(const struct picture *p) {
                    bfc_subtract_saturating(p->arena->limit, p->own_reserved));
 }
 
-/* Whether blocks at planned places may lie in the middle of cached memory and split it. */
+/* Advises to run without the plan: blocks at planned addresses may have split the cached memory,
+ * which would have sufficed in one piece. Returns whether it advises that. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
     if (!bfc_load_relaxed(&p->arena->placer) ||
         !bfc_load_relaxed(&p->arena->stats.section->plan.memory) || !p->cached ||
@@ -320,14 +323,15 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
 
 #define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that the message advises */
 
-/* Whether regions are as large as advised already, or their size depends on no setting. */
+/* Whether the settings make regions at least as large as GROWTH_ADVISED, or the pool's policy
+ * chooses their size whatever the settings say. */
 static bool growth_is_settled(const struct bfc_options *options) {
     return options->policy == BFC_POLICY_PYTORCH ||
            (options->growth_size >= GROWTH_ADVISED && options->growth != BFC_GROWTH_EXACT);
 }
 
-/* Whether larger regions would help: if the gaps in the regions and what could still be reserved
- * would suffice in one piece. */
+/* Advises larger regions if what is cached, and what could still be reserved, would have sufficed
+ * in one piece. Returns whether it advises that. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = room_to_grow(p);
     if (p->pages.addresses || growth_is_settled(p->options) || !p->cached ||
@@ -401,7 +405,8 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(p->own_in_use));
 }
 
-/* Free bytes in regions that were reserved because pages could not be had. */
+/* What is free in regions that a pool of pages reserved because it could get no pages: all bytes,
+ * and those of the largest free block. */
 struct free_in_regions {
     uint64_t bytes, largest;
 };

@@ -30,15 +30,18 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
            (bytes / 2 <= cached && bytes <= bfc_add_saturating(cached, bfc_rounded_up_on(device)));
 }
 
-/* Memory that is handed over is freed by the driver and allocated again, which costs far more than
- * a hit. So this process keeps its memory for the first KEPT_AT_LEAST_NS of each turn, and once
- * more after that, but never longer than KEPT_AT_MOST_NS. docs/internals/out-of-memory.md has the
- * measurements. */
+/*
+ * Memory that is handed over is freed by the driver and allocated again, which costs far more than
+ * serving an allocation from the pool. So once another job's allocation has become the first in the
+ * queue, this process keeps its memory for KEPT_AT_LEAST_NS, and in any case at its first free that
+ * could hand memory over; but never longer than KEPT_AT_MOST_NS. docs/internals/out-of-memory.md
+ * has the measurements.
+ */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
 
-/* atomic: for each section, the last turn in the queue in which this process could have handed
- * memory over */
+/* atomic: for each pool's section of the segment, the `turn_ns` of the last waiting allocation for
+ * which this process could have handed memory over; 0: there was none */
 static uint64_t kept_in_turn[BFC_SEGMENT_POOLS];
 
 static bool keeps_memory(unsigned section, const struct bfc_awaited *awaited) {

@@ -10,15 +10,16 @@
 #include "interpose/reuse/last_resort.h"
 #include "segment/other_jobs.h"
 
-/* Asks other jobs for what they only cache, as long as that brings memory, for a second at most. */
+/* Asks the user's other preloaded jobs to give back what they only cache, again and again as long
+ * as memory comes, for a second at most. Returns whether the allocation is served. */
 bool bfc_ask_jobs(struct bfc_call *call);
 
 /*
  * Waits in the device's queue (segment/queue.h) until the allocation is served, BFC_WAIT is over,
  * the context or the process is about to end, the wait proves to be in vain, or a signal handler
- * has run in this thread while it has an unblocked handler that does not restart system calls.
- * Sets the call's `waited` to the reason. True: served. Takes at most BFC_WAIT and the time of one
- * look at the queue.
+ * has run in this thread while it has an unblocked handler that does not restart system calls. Sets
+ * the call's `waited` to the reason. True: served. Takes at most BFC_WAIT and the time of one
+ * examination of the queue.
  */
 bool bfc_wait_for_others(struct bfc_call *call);
 
@@ -33,7 +34,8 @@ uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
 /* Memory that an allocation waits for on a device. */
 struct bfc_demand {
     uint64_t bytes;      /* 0: no allocation waits any more */
-    uint64_t turn_ns;    /* when the allocation became the first in the queue */
+    uint64_t turn_ns;    /* when the allocation became the first in the queue, by
+                            bfc_kernel_now_ns */
     uint64_t free_bytes; /* bytes that are free on the device */
 };
 
@@ -46,22 +48,20 @@ struct bfc_demand {
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
                   struct bfc_demand demand);
 
-/* Notes in this process's own segment that an allocation waits for `bytes`, without asking this
- * process to give memory back. */
+/* Writes into this process's own segment that an allocation of another job waits for `bytes` bytes,
+ * so that this process leaves them to it. This process is not asked to give memory back. */
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
-/*
- * `arena_published` of struct bfc_feature: looks up which memory jobs wait for on the device of a
- * new arena, since these jobs do not know this process yet. Does nothing if this process would not
- * wait too (BFC_WAIT).
- */
+/* Called for each new arena (`arena_published` of struct bfc_feature): looks up which memory jobs
+ * wait for on its device, since these jobs do not know this process yet. Does nothing if this
+ * process would not wait too (BFC_WAIT). */
 void bfc_announce_to_new(struct bfc_arena *arena, bool is_ours);
 
 /*
- * `freed` of struct bfc_feature. If the memory that this process caches suffices for an allocation
- * of another job that waits, it goes back to the driver at once, so that this process's next
- * allocation does not take it again. Does nothing unless the free may wait for work of contexts,
- * and this process would wait too (BFC_WAIT), behind that job.
+ * Called after each free (`freed` of struct bfc_feature). If the memory that this process caches
+ * suffices for an allocation of another job that waits, it goes back to the driver at once, so that
+ * this process's next allocation does not take it again. Does nothing unless the free may wait for
+ * work of contexts, and this process would wait too (BFC_WAIT), behind that job.
  */
 void bfc_hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 

@@ -1,12 +1,12 @@
 /*
  * Waits for memory that other jobs use.
  *
- * A waiting thread's place in the queue is a slot in this process's segment (struct bfc_waiter).
+ * A waiting thread's place in the queue is an entry (struct bfc_waiter) of its process's segment.
  * The first in the queue that can be served asks the other jobs for what they cache whenever one of
  * them has freed something, which their helper threads signal, and every NEXT_LOOK_NS, since
  * processes may also end or free memory of no pool. The other waiting threads only check whether
  * they are first. A thread that died or is stopped leaves the queue because it no longer updates
- * its slot.
+ * its entry.
  */
 #include "interpose/features/pressure/pressure.h"
 
@@ -47,12 +47,14 @@ struct wait {
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
     uint64_t until_ns;
-    /* When the driver was last asked, and what was free then, without BFC_RESERVE. */
+    /* when the driver was last asked, what was free then, without BFC_RESERVE, and what all pools
+     * had reserved */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_queue_place turn;
     uint64_t turn_ns; /* when the call became the first in the queue; 0: never */
     bool announced;
-    bool settled;  /* whether the last two looks found the same sum of reserved bytes */
+    bool settled;  /* whether the last two examinations of the queue found the same sum of
+                      reserved bytes */
     bool aside;    /* whether BFC_LIMIT prevents the allocation at the moment */
     bool saw_jobs; /* whether other jobs were seen on the device during the wait */
     size_t jobs, waiters;
@@ -61,14 +63,15 @@ struct wait {
     struct bfc_claimant claimants[MOST_CLAIMANTS];
 };
 
-static pid_t slot_owner[BFC_WAITERS]; /* atomic: id of the thread that waits in the slot; 0: none */
+static pid_t slot_owner[BFC_WAITERS]; /* atomic: for each entry of the segment's `waiters`, the
+                                         id of the thread that waits there; 0: none */
 
 static bool is_gone(pid_t thread) {
     return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
 
-/* Returns the slot that this thread owns (a signal handler may have left an earlier wait by
- * siglongjmp), else takes one whose owner is gone; NULL: there is none. */
+/* Returns the entry of the segment's `waiters` that this thread owns (a signal handler may have
+ * left an earlier wait by siglongjmp), else takes one whose owner is gone; NULL: there is none. */
 static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     pid_t own = (pid_t)syscall(SYS_gettid);
     for (unsigned i = 0; i < BFC_WAITERS; i++)
@@ -82,8 +85,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's slot of the segment. That is done before each look at the queue, since a
- * wait in a signal handler uses the same slot and then frees it. */
+/* Fills in the thread's entry of the segment's `waiters`. That is done before each examination of
+ * the queue, since a wait in a signal handler uses the same entry and then frees it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -138,7 +141,8 @@ static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *w
                   16) == 0;
 }
 
-/* Adds the waiters of this process to the queue; returns the index of the calling thread's. */
+/* Adds the waiting threads of this process to the queue; returns the index of the calling
+ * thread. */
 static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     size_t own = 0;
     const struct bfc_other_job job = describe_ourselves(wait);
@@ -152,7 +156,8 @@ static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     return own;
 }
 
-/* Returns how many bytes are free on the device, without BFC_RESERVE; 0: not known. */
+/* Returns how many bytes are free on the device, without those that BFC_RESERVE leaves to other
+ * programs; 0: not known. */
 static uint64_t free_on_device(const struct bfc_call *call) {
     size_t free_bytes, total;
     if (!call->driver->cuMemGetInfo_v2 ||
@@ -195,8 +200,8 @@ static bool is_stuck_across_devices(struct wait *wait) {
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
 }
 
-/* Adds the waiters of other jobs to the queue; returns the bytes that jobs without a waiter
- * hold. */
+/* Adds the waiting threads of other jobs to the queue; returns the bytes that jobs without a
+ * waiting thread hold. */
 static uint64_t add_others(struct wait *wait, uint64_t now) {
     uint64_t reach = 0;
     for (size_t i = 0; i < wait->jobs; i++) {
@@ -296,8 +301,9 @@ static bool own_pool_has_it(const struct bfc_call *call) {
     return stats.largest_free >= call->bytes && stats.ready >= call->bytes;
 }
 
-/* Whether this process caches enough, in several regions that go back to the driver first: the
- * pool's own by themselves, those of the other pools by siblings_gave. */
+/* Whether what this process's pools cache would suffice once it is back with the driver. The call's
+ * pool gives back its idle regions when it is asked again, the process's other pools when
+ * siblings_gave asks them. */
 static bool own_cache_suffices(const struct wait *wait) {
     return device_lacks(wait) <= describe_ourselves(wait).cached;
 }
@@ -331,7 +337,8 @@ static uint64_t bytes_of_next(const struct wait *wait) {
     return next ? next->bytes : 0;
 }
 
-/* Announces what the next waiter wants, so that memory freed before it looks is kept for it. */
+/* Announces what the next waiter wants, so that memory that is freed before that waiter examines
+ * the queue is kept for it. */
 static void announce_next(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_demand demand = {bytes_of_next(wait), bfc_kernel_now_ns(),
@@ -370,9 +377,9 @@ static uint64_t held_by_others(const struct bfc_call *call) {
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
-/* atomic: of each device, what others held when a wait ended in vain during which no other job was
- * seen; 0: none did. That memory may be this process's own, so no call waits again until it
- * changes. */
+/* atomic: for each device, what held_by_others returned when a wait had ended without memory and
+ * had seen no other job; 0: no wait has. Those bytes may be this process's own, outside its pools,
+ * so no call waits again until the figure changes or a job appears. */
 enum { MOST_DEVICES = 64 };
 static uint64_t in_vain[MOST_DEVICES];
 
@@ -430,8 +437,8 @@ static bool signals_may_interrupt(void) {
     return false;
 }
 
-/* Sleeps until the slot is woken or the next look is due. False: a signal handler of the program
- * has run that does not restart system calls. */
+/* Sleeps until another thread or process wakes this waiter, or the queue must be examined again.
+ * False: a signal handler of the program has run that does not restart system calls. */
 static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
     uint64_t look = wait->turn.is_stuck  ? SECOND_LOOK_NS
                     : wait->turn.is_next ? NEXT_LOOK_NS

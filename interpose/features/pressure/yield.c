@@ -1,6 +1,7 @@
 /*
- * Asks other jobs whose helper threads live for memory: first those that cache most on the device,
- * as many at once as should have enough, and further ones if enough has not come after EACH_NS.
+ * Asks other jobs whose helper threads are alive to give memory back: first those that cache most
+ * on the device, as many at once as cache enough together, and further ones if enough has not come
+ * after EACH_NS.
  *
  * Another process writes its segment, so sizes are compared with our own constants, and nothing in
  * it is trusted but how much to ask for.
@@ -26,8 +27,8 @@
 #define ALL_NS ((uint64_t)90 * 1000 * 1000)
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
-/* A second limit, for jobs that run but have not answered because the machine is busy. A job that
- * misses it too is not waited for so long again for SLOW_FOR_NS. */
+/* The limit for jobs that run but have not answered within ALL_NS, because the machine is busy. A
+ * job that misses it too is not waited for so long again for SLOW_FOR_NS. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 
@@ -170,7 +171,8 @@ struct conversation {
     size_t jobs, count; /* how many jobs were found; how many of them were asked */
 };
 
-/* Asks further jobs until those asked by this call cache `bytes` together. False: none is left. */
+/* Asks further jobs until those asked by this call cache `bytes` together. False: no further job
+ * could be asked. */
 static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
     size_t before = here->count;
     struct bfc_other_job *next;
@@ -211,8 +213,8 @@ uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted) {
     return came;
 }
 
-/* Other contexts of this process may have given something back meanwhile, so what is lacking is
- * computed anew. */
+/* Asks for what the device lacks now, since other contexts of this process may have given something
+ * back after the allocation failed. Returns how many bytes came. */
 static uint64_t ask_other_jobs(const struct bfc_call *call) {
     static unsigned seen;
     uint64_t lacking = bfc_call_device_lacks(call);
@@ -227,7 +229,8 @@ static uint64_t ask_other_jobs(const struct bfc_call *call) {
  * job's allocation may have taken what they gave. */
 #define LONGEST_NS BFC_NS_PER_SECOND
 
-/* Whether the call will wait behind others (BFC_WAIT), for whom is what jobs give back now. */
+/* Whether the call will wait (BFC_WAIT) behind allocations of other jobs. What jobs give back now
+ * belongs to those. */
 static bool waits_behind_others(const struct bfc_process *process, const struct bfc_call *call) {
     return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
            bfc_waiters_want(call->arena->stats.section).bytes;

@@ -8,7 +8,7 @@
  * for it, up to about a second, and then loses records, which leaves a gap in their numbers.
  * Nothing is recorded in a forked child. Thread-safe.
  *
- * The functions are those of struct bfc_feature, and do nothing without BFC_RECORD.
+ * The functions are called through struct bfc_feature, and do nothing without BFC_RECORD.
  */
 #ifndef BFC_INTERPOSE_RECORD_H
 #define BFC_INTERPOSE_RECORD_H
@@ -24,8 +24,9 @@ void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes);
 /* Records an allocation that failed because there was no memory. */
 void bfc_trace_out_of_memory(size_t bytes);
 
-/* Notes the call stack of a block. The same thread must call this just before it calls
- * bfc_trace_allocation for the block. */
+/* Keeps the call stack of an allocation for its record: `site` is the stack's index in the tables
+ * that `tables` returns, and `weight` how many blocks the sample stands for. The same thread must
+ * call this just before it calls bfc_trace_allocation for the block. */
 void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
                      struct bfc_stack_tables (*tables)(void));
 

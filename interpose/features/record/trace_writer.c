@@ -1,10 +1,11 @@
 /*
- * `lock` guards the buffers and the table from addresses to serials. No system call is made under
- * it, except to enlarge the table. The file is opened anew for each block, because a program may
- * close descriptors that it did not open.
+ * `lock` guards the buffers and the table from addresses of allocations to their numbers in the
+ * trace (serials). No system call is made under it, except to enlarge the table. The file is opened
+ * anew for each block of the trace, because a program may close descriptors that it did not open.
  *
- * Blocks are compressed by the system's libzstd, which is opened when a recording begins, because
- * this library links nothing but libc. Where libzstd is not installed, blocks are not compressed.
+ * The trace's blocks are compressed by the system's libzstd, which is opened when a recording
+ * begins, because this library links nothing but libc. Where libzstd is not installed, they are not
+ * compressed.
  */
 #include "interpose/features/record/record.h"
 
@@ -40,7 +41,7 @@
 #define RECORDS 8192 /* how many records fill a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
-#define MOST_NAPS 10000 /* all waits for a free buffer together last a second */
+#define MOST_NAPS 10000 /* a wait for a free buffer lasts a second at most */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -48,19 +49,21 @@
 enum recording { NOT_BEGUN, RECORDING, ENDED };
 
 static struct pool_lock lock;
-static uint32_t recording; /* atomic: enum recording */
+static uint32_t recording; /* atomic: an enum recording */
 
-/* Buffers form a ring. The lock guards them, except for the records in a full buffer, which only
- * the writer reads. */
+/* The buffers of records form a ring. `lock` guards them, except for the records in a full buffer,
+ * which only the writing thread reads. */
 static struct bfc_trace_record (*buffers)[RECORDS];
 static uint32_t counts[BUFFERS];
-/* these numbers only rise; the index of a buffer is its number modulo BUFFERS */
+/* the numbers of the buffer that is being filled and of the one to be written next; they only rise,
+ * and a buffer's index is its number modulo BUFFERS */
 static uint32_t filling, writing;
 /* whether a thread has waited in vain for a free buffer, and none was written since */
 static bool gave_up;
 static uint64_t sequence, serial;
 static uint32_t threads;
-static CUstream streams[STREAMS_MOST]; /* the stream that has the number i + 1 is element i */
+static CUstream streams[STREAMS_MOST]; /* element i is the stream that has the number i + 1 in the
+                                          trace */
 static uint32_t stream_count;
 
 static uint32_t wakes; /* a futex, to which a thread that has filled a buffer adds 1 */
@@ -68,11 +71,12 @@ static uint32_t wakes; /* a futex, to which a thread that has filled a buffer ad
 static char path[4096 + 300];
 static dev_t file_device; /* device and inode number of the file that this process created */
 static ino_t file_inode;
-static char *packed;     /* the buffer for a block, as it is written to the file */
+static char *packed;     /* the buffer for one block of the trace, as it is written to the file */
 static char *unpacked;   /* the buffer for call stacks, before they are compressed */
-static bool writer_busy; /* atomic: a lock for the file, since the exiting thread writes too */
+static bool writer_busy; /* atomic: a lock for the file, in which both the writing thread and the
+                            exiting thread write */
 
-/* number of this thread in the trace; 0: it has made no record yet */
+/* the number of this thread in the trace; 0: it has made no record yet */
 static __thread uint32_t thread_number INITIAL_EXEC;
 
 /* The call stack of the allocation that this thread is about to record. */
@@ -83,7 +87,7 @@ static __thread struct {
 } stack INITIAL_EXEC;
 
 struct slot {
-    uint64_t address; /* 0: the entry is free */
+    uint64_t address; /* 0: this entry of the table is free */
     uint64_t serial;
 };
 
@@ -124,8 +128,8 @@ static void set_serial(uint64_t address, uint64_t number) {
     *slot = (struct slot){address, number};
 }
 
-/* Removes the address and returns its serial; 0 if it is not in the table. Later entries move into
- * the gap, because a search ends at the first free slot. */
+/* Removes the address from the table and returns its serial; 0 if it is not in the table. Later
+ * entries of the table move into the gap, because a search ends at the first free entry. */
 static uint64_t take_serial(uint64_t address) {
     uint64_t i = (uint64_t)(find_block_slot(address) - slots), number = slots[i].serial;
     if (!slots[i].address)
@@ -142,15 +146,17 @@ static uint64_t take_serial(uint64_t address) {
 
 #define STACKS_ROOM ((size_t)256 << 10)
 
-static struct bfc_stack_tables (*stacks_now)(void); /* atomic; NULL: there are no stacks yet */
-static struct bfc_trace_counts copied; /* how many elements of each table the trace has already */
+static struct bfc_stack_tables (*stacks_now)(void); /* atomic: returns the tables of call stacks;
+                                                       NULL: no stack was recorded yet */
+static struct bfc_trace_counts copied; /* how many elements of each table of call stacks the trace
+                                          has already */
 
 static size_t put_bytes(char *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
     return bytes;
 }
 
-/* Copies sites without their sums, which go on changing and so mean nothing in a trace. */
+/* Copies sites without their sums, which change later and so mean nothing in a trace. */
 static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         struct bfc_who_site site = {.first = from[i].first,
@@ -162,14 +168,15 @@ static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t coun
     return count * sizeof *from;
 }
 
-/* Returns how many new elements of `size` bytes go into the next block: each of the four tables
- * gets at most an eighth of the room. */
+/* Returns how many new elements of `size` bytes go into the next block of the trace: each of the
+ * four tables of call stacks gets at most an eighth of the buffer. */
 static uint32_t next_part(uint32_t known, uint32_t had, size_t size) {
     return (uint32_t)bfc_min(known - had, STACKS_ROOM / 8 / size);
 }
 
-/* Writes what was added to the tables since the last call as the contents of one block of the
- * trace. Returns its size; 0 if nothing was added. What does not fit is left for the next call. */
+/* Writes into `to`, as the contents of one block of the trace, what was added to the tables of call
+ * stacks since the last call. Returns its size; 0 if nothing was added. What does not fit is left
+ * for the next call. */
 static size_t take_stacks(char *to) {
     struct bfc_stack_tables (*ask)(void) = bfc_load_acquire(&stacks_now);
     if (!ask)
@@ -218,7 +225,7 @@ static void fill_header(struct bfc_trace_header *header) {
         header->device_bytes = total;
 }
 
-/* Whether the file is the trace of another process that still runs. */
+/* Whether the file of this name is the trace of another process that still runs. */
 static bool is_taken(const char *name) {
     struct bfc_trace_header header;
     int file = bfc_open(name, O_RDONLY | O_NONBLOCK, 0);
@@ -231,14 +238,15 @@ static bool is_taken(const char *name) {
            (kill((pid_t)header.process, 0) == 0 || errno == EPERM);
 }
 
-/* The working directory with a slash at its end; "" for an absolute path, or if it has no name. */
+/* Returns the working directory with a slash at its end; "" if the wanted path is absolute, or if
+ * the directory has no name. */
 static const char *base_folder(const char *wanted, char *folder, size_t size) {
     if (wanted[0] == '/' || !getcwd(folder, size - 1) || folder[0] != '/')
         return "";
     return strcat(folder, "/");
 }
 
-/* Sets `path`. In the wanted name, %p stands for the process's id. */
+/* Sets `path`, where the trace goes. In the wanted name, %p stands for the process's id. */
 static void name_file(const char *wanted) {
     static char folder[4096];
     const char *place = strstr(wanted, "%p"), *base = base_folder(wanted, folder, sizeof folder);
@@ -254,8 +262,8 @@ static void name_file(const char *wanted) {
             path);
 }
 
-/* Appends the bytes. If that fails, the part that was written is cut off again; where even that
- * fails, readers accept an incomplete block at the end. */
+/* Appends bytes to the trace. If that fails, the part that was written is cut off again; where even
+ * that fails, readers accept an incomplete block at the end. */
 static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet); /* a write beyond a limit on file sizes raises SIGXFSZ */
@@ -274,7 +282,8 @@ static void stop_trace(const char *why, const char *what_is_left) {
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
 
-/* Returns why a file must not be overwritten; NULL: it may, as it is empty, a trace or a device. */
+/* Returns why a file must not be overwritten; NULL: it may, since it is empty, a trace or a
+ * character device, and it was made empty. */
 static const char *refusal_reason(int file) {
     char magic[sizeof(struct bfc_trace_header){0}.magic];
     struct stat status;
@@ -292,7 +301,8 @@ static const char *refusal_reason(int file) {
     return ftruncate(file, 0) == 0 ? NULL : strerror(errno);
 }
 
-/* Opens the file with O_NONBLOCK, so that the program does not wait for the reader of a pipe. */
+/* Creates the trace's file with its header. It is opened with O_NONBLOCK, so that the program does
+ * not wait for the reader of a pipe. */
 static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
     const char *why = file < 0 ? strerror(errno) : refusal_reason(file);
@@ -305,7 +315,8 @@ static bool create_trace_file(const struct bfc_trace_header *header) {
     return !why;
 }
 
-/* Fails with ESTALE if another file has taken the place of the one that this process created. */
+/* Appends a block to the trace's file. Fails with ESTALE if another file has taken the place of the
+ * one that this process created. */
 static bool append_to_trace(const char *bytes, size_t size) {
     struct stat status;
     int file = bfc_open(path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
@@ -340,7 +351,7 @@ static void load_zstd(void) {
         zstd.compress = NULL;
 }
 
-/* Compresses the payload into `to`, or copies it where that fails. Returns the size. */
+/* Compresses the payload of a block into `to`, or copies it where that fails. Returns the size. */
 static size_t pack_payload(char *to, const void *payload, size_t size,
                            enum bfc_trace_codec *codec) {
     size_t packed_size =
@@ -366,7 +377,8 @@ static void write_block(struct bfc_trace_block head, const void *payload, size_t
                    "recording ends here, what was written is good");
 }
 
-/* Writes the settings in force once, before anything else, so that a replay can start from them. */
+/* Writes the settings in force into the trace once, before all other blocks, so that a replay can
+ * start from them. */
 static void write_settings(void) {
     static bool written;
     if (written)
@@ -378,7 +390,8 @@ static void write_settings(void) {
                 unpacked, size);
 }
 
-/* Writes new stacks before the records of a buffer, which may refer to them. */
+/* Writes call stacks that the trace does not have yet. That comes before the records of a buffer
+ * are written, which may refer to them. */
 static void write_stacks(void) {
     size_t size;
     while ((size = take_stacks(unpacked)))
@@ -386,7 +399,7 @@ static void write_stacks(void) {
                     unpacked, size);
 }
 
-/* Whether there is a buffer to write: a full one, or with `all` one that has any record; no more
+/* Whether there is a buffer to write: a full one, or with `all` one that has any record. No more
  * records are added to that buffer. */
 static bool take_buffer(bool all) {
     pool_lock(&lock);
@@ -473,8 +486,8 @@ static bool is_recording(void) {
     return bfc_load_acquire(&recording) == RECORDING;
 }
 
-/* Writes the rest at the process's exit. It is a destructor, so that frees which the program makes
- * in its own exit handlers are still recorded. */
+/* Writes the records that are still in memory at the process's exit. It is a destructor, so that
+ * frees which the program makes in its own exit handlers are still recorded. */
 __attribute__((destructor)) static void finish(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&recording) == RECORDING) {
         int cancel = bfc_cancel_disable();
@@ -484,9 +497,9 @@ __attribute__((destructor)) static void finish(void) {
     }
 }
 
-/* Waits, without the lock, until the writing thread has written one of the full buffers. False: no
- * buffer became free. Then no other thread waits until one has become free, so that a disk that
- * hangs costs one wait. */
+/* Waits, without `lock`, until the writing thread has written one of the full buffers. False: none
+ * became free within a second, and no thread waits any more until one has become free, so that a
+ * disk that hangs delays the program only once. */
 static NOINLINE bool wait_for_buffer(void) {
     for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
@@ -507,7 +520,8 @@ static void unlock_and_wake(bool full) {
     }
 }
 
-/* Adds a record. Returns whether the record has filled a buffer. To be called under the lock. */
+/* Adds a record to the buffer that is being filled. Returns whether the record has filled it. The
+ * caller holds `lock`. */
 static bool put_record(struct bfc_trace_record record) {
     record.sequence = sequence++;
     if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())
@@ -550,8 +564,8 @@ void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
     stack.weight = weight;
 }
 
-/* Adds the call stack that this thread noted, if it is the block's. To be called under the lock.
- * Returns whether the record filled a buffer. */
+/* Adds a record of the call stack that this thread has kept, if it is that of this block. The
+ * caller holds `lock`. Returns whether the record filled a buffer. */
 static bool put_stack(CUdeviceptr pointer, uint64_t number) {
     CUdeviceptr sampled = stack.pointer;
     stack.pointer = 0;

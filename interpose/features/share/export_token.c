@@ -1,4 +1,4 @@
-/* Exports pooled blocks by tokens. */
+/* Exports pooled blocks to other processes, by tokens in place of CUDA IPC handles. */
 #include "interpose/features/share/share.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/reuse/sharing.h"
 
-/* The error that the driver's call would give if the context has failed or none is current.
- * Describing pages needs no driver call that would detect it. */
+/* Returns the error that cuIpcGetMemHandle would return if the context has failed or none is
+ * current. Describing a block in pages needs no other driver call, so nothing else would detect
+ * that. */
 static CUresult ask_context(const struct bfc_driver *driver) {
     size_t free_bytes, total_bytes;
     return driver->cuMemGetInfo_v2 ? driver->cuMemGetInfo_v2(&free_bytes, &total_bytes)
@@ -34,7 +35,8 @@ static CUresult describe_region(const struct bfc_driver *driver, const struct bf
     return result;
 }
 
-/* Makes the block's pages available to importers that have the token. */
+/* Makes the block's pages available to processes that have the token. False: the host has no
+ * memory, or allows no thread. */
 static bool offer_pages(const struct bfc_pointer *span, const struct bfc_token *token) {
     if (!bfc_page_exports_add(token, span->arena, &span->block))
         return false;
@@ -65,7 +67,7 @@ static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
     return false;
 }
 
-/* Notes the token that was made for the block. If another thread has exported the block meanwhile,
+/* Stores the token that was made for the block. If another thread has exported the block meanwhile,
  * that thread's token is used. */
 static bool note_token(const struct bfc_pointer *span, const struct bfc_token *made,
                        CUipcMemHandle *handle) {
@@ -76,7 +78,8 @@ static bool note_token(const struct bfc_pointer *span, const struct bfc_token *m
     return noted;
 }
 
-/* Each block has one token, since programs tell memory apart by its handle. */
+/* Sets `handle` to the block's token, and makes one if there is none yet. A block has only one
+ * token, since programs tell memory apart by its handle. */
 static bool find_or_make_token(const struct bfc_pointer *span, struct bfc_row *row,
                                CUipcMemHandle *handle) {
     struct bfc_block_attributes attributes;

@@ -14,23 +14,26 @@
 #include "interpose/features/share/token_table.h"
 #include "interpose/reuse/sharing.h"
 
-/* The first import id: no block has such an id, since a process may have blocks and imports. */
+/* The first id of an opened block of another process. This process's own blocks have lower ids, so
+ * that no id names two blocks. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
 /* A block of another process that this process has opened. */
 struct import {
     CUdeviceptr start;
     uint64_t size, id;
-    uint64_t table, generation; /* the exporter's table and the token's generation */
-    unsigned count;             /* openings less closings */
+    uint64_t table, generation; /* the token's fields of these names, which identify the block */
+    unsigned count;             /* how often the block was opened, less how often it was closed */
     bool sync_memops;
     struct import *next;
 };
 
-/* One region, or the pages of one block, mapped into one context. While it is listed, 1 <= opens <=
- * uses. The driver may map a region at one address in several contexts. */
+/* One region of another process, or the pages of one block, mapped into one context. While a
+ * mapping is listed, 1 <= opens <= uses. The driver may map a region at one address in several
+ * contexts. */
 struct mapping {
-    CUipcMemHandle handle; /* the region's handle; for pages: the block's token */
+    CUipcMemHandle handle; /* what identifies the mapping: the region's handle; for pages, the
+                              block's token */
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
@@ -47,7 +50,7 @@ static struct {
     uint64_t last_id;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool any; /* atomic: whether there ever was an import */
+static bool any; /* atomic: whether this process has ever opened a block of another */
 
 static bool imports_exist(void) {
     return bfc_load_acquire(&any) && bfc_process_if_made();
@@ -93,8 +96,8 @@ static struct mapping *find_mapping(CUcontext context, const void *handle) {
     return mapping;
 }
 
-/* Returns the mapping with an open block that begins at `start`, if possible the context's; NULL:
- * no such block is open. */
+/* Returns the mapping in which an open block begins at `start`, one in this context if there is
+ * one; NULL: no such block is open. */
 static struct mapping *find_mapping_of_block(CUcontext context, CUdeviceptr start) {
     struct mapping *found = NULL;
     for (struct mapping *mapping = all.mappings; mapping; mapping = mapping->next)
@@ -113,9 +116,9 @@ static void forget_mapping(struct mapping *mapping) {
     free(mapping);
 }
 
-/* Forgets mappings of other memory whose addresses overlap those of a new mapping. They must have
- * ended without a call that this library saw, since the driver has given their addresses out again.
- */
+/* Removes mappings of other memory from the list whose addresses overlap those of a new mapping.
+ * They must have ended without a call that this library saw, since the driver has given their
+ * addresses out again. */
 static void forget_overlaps(const CUipcMemHandle *handle, CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
@@ -133,7 +136,8 @@ struct opening {
     unsigned flags;
     uint64_t table, generation;
     struct bfc_row row;
-    CUipcMemHandle region; /* handle of the mapping */
+    CUipcMemHandle region; /* as `handle` of the mapping: the region's handle; for pages, the
+                              block's token */
 };
 
 static bool is_same_block(const struct import *import, const struct opening *opening) {
@@ -141,8 +145,8 @@ static bool is_same_block(const struct import *import, const struct opening *ope
 }
 
 /* Counts one more use of the opened block that begins at this offset of the mapping. If the
- * exporter has freed that block and allocated another one at its place, the entry from now on
- * describes the new block, and closings count for either. The caller holds the lock. */
+ * exporter has freed that block and allocated another one at its place, the entry describes the new
+ * block from now on, and closing either reduces its count. The caller holds the lock. */
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
     struct import *import = import_at(mapping, start);
@@ -179,7 +183,8 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     return used;
 }
 
-/* Adds a mapping to the list. NULL: the host has no memory. The caller holds the lock. */
+/* Adds the mapping of a newly opened block to the list. NULL: the host has no memory. The caller
+ * holds the lock. */
 static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr base,
                                     uint64_t size) {
     forget_overlaps(&opening->region, base, size);
@@ -196,10 +201,12 @@ static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr b
     return mapping;
 }
 
-/* Notes that memory was mapped at `base`, and sets `pointer` to the block's address in it. If
+/*
+ * Records that memory was mapped at `base`, and sets `pointer` to the block's address in it. If
  * another thread has meanwhile mapped the same pages, `pointer` is set to the block's address in
- * that mapping. Of a region each opening is counted, because the driver counts them too. False: the
- * host has no memory. */
+ * that mapping. For a region each opening is counted, because the driver counts them too. False:
+ * the host has no memory.
+ */
 static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size,
                          CUdeviceptr *pointer) {
     pthread_mutex_lock(&all.lock);
@@ -218,7 +225,8 @@ static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64
     return noted;
 }
 
-/* Returns the size of the driver's mapping; 0 if the block does not lie within it. */
+/* Returns how many bytes the driver has mapped at `base`; 0 if the block does not lie within
+ * them. */
 static uint64_t mapped_size(const struct opening *opening, CUdeviceptr base) {
     const struct bfc_driver *driver = opening->driver;
     const struct bfc_row *row = &opening->row;
@@ -266,9 +274,9 @@ static CUresult map_pages(const struct bfc_token *token, const struct opening *o
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Opens a block that lies in pages, and returns the errors that the driver documents: the exporting
- * process itself may not open it. While a capture forbids opening, the driver's own call is made
- * for its error. */
+/* Opens a block that lies in pages, and returns the errors that the driver documents for
+ * cuIpcOpenMemHandle: the exporting process itself may not open it. While a capture forbids
+ * opening, the driver's own call is made for its error. */
 static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
                            struct opening *opening, CUdeviceptr *pointer) {
     memcpy(&opening->region, token, sizeof *token);
@@ -327,15 +335,18 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
     return map_region(&opening, pointer);
 }
 
-/* What a close took from the lists. If the driver then fails to close, it is put back. */
+/* What closing a block has removed from the lists of mappings and opened blocks, to be put back if
+ * the driver fails to close. */
 struct closing {
-    /* a copy of the block's entry; its count is 1: the use that this close ends */
+    /* a copy of the block's entry, with a count of 1: the use that this close ends */
     struct import import;
     struct mapping mapping;
-    bool closes; /* the driver has counted an opening for each use, so one is to be closed */
+    bool closes; /* whether the driver must close the mapping once, because it has opened it once
+                    for each use */
 };
 
-/* Takes one use from an opened block. The caller holds the lock. */
+/* Removes one use of an opened block; after the last use, also the block and a mapping without
+ * blocks. The caller holds the lock. */
 static void take_use(struct mapping *mapping, struct import *import, struct closing *closing) {
     closing->import = *import;
     closing->import.count = 1;
@@ -349,7 +360,8 @@ static void take_use(struct mapping *mapping, struct import *import, struct clos
         forget_mapping(mapping);
 }
 
-/* Takes one use from the opened block that begins at `pointer`. False: none begins there. */
+/* Removes one use of the opened block that begins at `pointer`. False: no opened block begins
+ * there. */
 static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *closing) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = find_mapping_of_block(context, pointer);
@@ -359,8 +371,8 @@ static bool take_import(CUcontext context, CUdeviceptr pointer, struct closing *
     return mapping;
 }
 
-/* Lists a use again because the driver failed to close the mapping. Without host memory it stays
- * unlisted. */
+/* Lists a use of a block again because the driver failed to close the mapping. If the host has no
+ * memory for that, the use stays removed. */
 static void put_back(const struct closing *closing) {
     const struct mapping *mapping = &closing->mapping;
     const struct import *import = &closing->import;
@@ -376,7 +388,8 @@ static void put_back(const struct closing *closing) {
 }
 
 /* Has the driver close one opening of a region, or unmaps pages after their last use. If a capture
- * forbids to unmap, the driver is asked to close an address where nothing is, for its error. */
+ * forbids to unmap, the driver is asked to close an address where nothing is mapped, for its
+ * error. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)
@@ -401,7 +414,8 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
     return result;
 }
 
-/* Describes what lies at the address if the mapping contains it; false: the mapping does not. */
+/* Describes in `found` what lies at the address if the mapping contains it; false: the mapping does
+ * not. */
 static bool look_into(const struct mapping *mapping, CUdeviceptr address,
                       struct bfc_pointer *found) {
     if (address - mapping->base >= mapping->size)
@@ -447,7 +461,8 @@ void bfc_import_set_sync_memops(uint64_t id, bool on) {
     pthread_mutex_unlock(&all.lock);
 }
 
-/* Forgets one mapping of the context; false: there is none. */
+/* Removes one mapping of the context from the list, and copies it to `forgotten`; false: the
+ * context has none. */
 static bool forget_one(CUcontext context, struct mapping *forgotten) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = all.mappings;
@@ -461,8 +476,8 @@ static bool forget_one(CUcontext context, struct mapping *forgotten) {
     return mapping;
 }
 
-/* When a context ends, the driver unmaps its regions. Pages belong to the device and stay mapped,
- * so this function unmaps them. */
+/* Removes the mappings of a context that has ended. The driver has unmapped its regions. Pages
+ * belong to the device and stay mapped, so this function unmaps them. */
 void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context) {
     struct mapping mapping;
     while (imports_exist() && forget_one(context, &mapping))

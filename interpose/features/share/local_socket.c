@@ -1,4 +1,4 @@
-/* Conversations over local sockets. */
+/* Connections between two processes over local sockets. */
 #include "interpose/features/share/local_socket.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ static bool is_this_users(const struct bfc_local *local) {
            other.uid == geteuid();
 }
 
-/* Waits for at most `ms` milliseconds. The number of waits is bounded too, in case the program has
- * replaced the clock by one that stands still. */
+/* Waits for an event of the socket, at most `ms` milliseconds. The number of waits is bounded too,
+ * in case the program has replaced the clock by one that stands still. */
 static bool await_event(const struct bfc_local *local, short event, unsigned ms) {
     uint64_t until = bfc_now_ns() + ms * NS_PER_MS;
     for (unsigned left = ms / SLICE_MS + 1; left > 0 && is_still_it(local);) {
@@ -86,7 +86,7 @@ static bool give_up(struct bfc_local *local) {
     return false;
 }
 
-/* Sets mode 0600 on the socket before it gets a name, so that the file never has a wider mode, and
+/* Sets mode 0600 on the socket before it gets a name, so that its file never has a wider mode, and
  * on the file afterwards, because the umask may have narrowed it. */
 bool bfc_local_listen(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
@@ -160,7 +160,8 @@ static unsigned take_files(struct msghdr *message, int *files) {
     return count;
 }
 
-/* MSG_CTRUNC means that this process may not open so many descriptors. */
+/* The flag MSG_CTRUNC of a received message means that this process may not open as many
+ * descriptors as were sent. */
 bool bfc_local_receive(const struct bfc_local *local, void *bytes, size_t size, int *files,
                        unsigned *count, unsigned ms) {
     union rights rights = {0};

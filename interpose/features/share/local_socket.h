@@ -1,11 +1,11 @@
 /*
- * Short conversations between two processes of one user, over a socket in the file system, by which
- * descriptors can be passed.
+ * Short connections between two processes of one user, over a socket in the file system, by which
+ * file descriptors can be passed.
  *
- * A message is whole or not there at all (SOCK_SEQPACKET). Every wait is bounded, none raises a
- * signal, and every descriptor is close-on-exec. Both sides may be inside a program that closes all
+ * A message arrives whole or not at all (SOCK_SEQPACKET). Every wait is bounded, no call raises a
+ * signal, and every descriptor is close-on-exec. Both processes may run a program that closes all
  * descriptors which it does not know, and then opens its own by the same numbers: so before each
- * use a socket's identity is checked, and a descriptor that has become another's is left alone.
+ * use it is checked that a descriptor is still that of the socket, and else it is left alone.
  *
  * Thread-safe for different sockets. Errors are in errno. The caller disables cancellation.
  */
@@ -22,31 +22,28 @@ struct bfc_local {
     ino_t inode;
 };
 
-/* Most descriptors in a message. */
+/* the most file descriptors that one message can carry */
 enum { BFC_LOCAL_FILES = 32 };
 
 /* Makes a listening socket at a path, which must not exist; only this user may connect. */
 bool bfc_local_listen(struct bfc_local *local, const char *path);
 
-/* Accepts a connection of this user's, and closes one of another user's. False: there is none,
- * after a wait of at most `ms` milliseconds. */
+/* Waits at most `ms` milliseconds for a connection, and accepts it if it is from a process of this
+ * user; else closes it. False: no connection was accepted. */
 bool bfc_local_accept(const struct bfc_local *listener, struct bfc_local *local, unsigned ms);
 
-/* Connects to the socket at a path, if a process of this user listens there. ECONNREFUSED: no
- * process listens there any more. */
+/* Connects to the socket at a path, if a process of this user listens there. False: it has not
+ * connected; with errno ECONNREFUSED, because no process listens there any more. */
 bool bfc_local_call(struct bfc_local *local, const char *path);
 
-/*
- * Sends a message, with copies of `count` descriptors, after a wait of at most `ms` milliseconds.
- */
+/* Sends a message, with copies of `count` file descriptors. Waits at most `ms` milliseconds until
+ * the socket takes the message. False: it was not sent. */
 bool bfc_local_send(const struct bfc_local *local, const void *bytes, size_t size, const int *files,
                     unsigned count, unsigned ms);
 
-/*
- * Receives a message of exactly this size, with up to BFC_LOCAL_FILES descriptors, which are the
- * caller's to close. False: no message came within `ms` milliseconds, the other side has closed the
- * connection, or the message is of another size; then no descriptor stays open.
- */
+/* Receives a message of exactly this size, with up to BFC_LOCAL_FILES file descriptors, which the
+ * caller closes. False: no message came within `ms` milliseconds, the other process has closed the
+ * connection, or the message is of another size; then no descriptor stays open. */
 bool bfc_local_receive(const struct bfc_local *local, void *bytes, size_t size, int *files,
                        unsigned *count, unsigned ms);
 

@@ -1,4 +1,5 @@
-/* Keeps the exports of pages, in chains by the block's id, under a lock. */
+/* Keeps the exports of blocks that lie in pages, in a hash table by the block's id, under a
+ * lock. */
 #include "interpose/features/share/page_exports.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@ struct export {
     struct bfc_arena *arena; /* the export holds a reference to the arena */
     bfc_addr start;
     uint64_t bytes;
-    unsigned holds; /* number of threads that answer a request for the export */
+    unsigned holds; /* how many threads are answering a request for this export */
     bool ended;
     struct export *next;
 };
@@ -91,7 +92,8 @@ bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena
     return true;
 }
 
-/* Removes an export from its chain, under the lock; NULL: there is none. */
+/* Removes the export of this token from the hash table and returns it; NULL: there is none. The
+ * caller holds the lock. */
 static struct export *unlist_export(const struct bfc_token *token) {
     struct export **link = chain_of(token->generation);
     while (*link && memcmp(&(*link)->token, token, sizeof *token) != 0)
@@ -115,8 +117,8 @@ void bfc_page_exports_end(const struct bfc_token *token) {
         release_export(export);
 }
 
-/* Finds the export whose key sealed the request, and keeps it from being freed until let_go is
- * called. NULL: there is no such export. */
+/* Finds the export with whose key the request was sealed, and keeps it from being freed until
+ * let_go is called. NULL: there is no such export. */
 static struct export *hold_export(const struct bfc_page_request *request) {
     pthread_mutex_lock(&all.lock);
     struct export *export = *chain_of(request->generation);
@@ -130,7 +132,8 @@ static struct export *hold_export(const struct bfc_page_request *request) {
     return export;
 }
 
-/* Undoes hold_export. False: the block was freed meanwhile, so that the export has ended. */
+/* Ends the use of an export that began with hold_export. False: the block was freed meanwhile, so
+ * that the export has ended. */
 static bool let_go(struct export *export) {
     pthread_mutex_lock(&all.lock);
     bool lives = !export->ended, last = --export->holds == 0 && !lives;
@@ -184,8 +187,8 @@ static void export_batch(const struct bfc_driver *driver, const struct batch *ba
     reply->result = (uint64_t)result;
 }
 
-/* Exports the pages from the one with index `first` on. False: the process or the context is
- * ending. The end of a context waits until this function has returned, and gives its pages back
+/* Exports a batch of the block's pages, from index `first` on. False: the process or the context is
+ * ending. A context that ends waits until this function has returned, and gives its pages back only
  * then. */
 static bool export_pages(const struct bfc_driver *driver, const struct export *export,
                          uint64_t first, struct bfc_page_reply *reply, int *files) {

@@ -1,13 +1,13 @@
 /*
- * Blocks of this process that lie in pages and have a token: which pages these are, and the thread
- * that sends other processes their descriptors (page_server.c).
+ * The exports of blocks that lie in pages: which pages each block has, and the thread that sends
+ * other processes file descriptors of the pages (page_server.c).
  *
  * The driver exports each page as a descriptor, which is made when an importer asks for it and
  * closed once it was sent. The pages are pinned until the block is freed and no request is being
  * answered, so an importer always gets a page of the block, never one that the pool has moved or
  * given back meanwhile.
  *
- * Thread-safe; while the lock is held, only the pool is called.
+ * Thread-safe; nothing else is called while the lock of the exports is held.
  */
 #ifndef BFC_INTERPOSE_PAGE_EXPORTS_H
 #define BFC_INTERPOSE_PAGE_EXPORTS_H
@@ -15,32 +15,35 @@
 #include "interpose/arena/arena.h"
 #include "interpose/features/share/page_message.h"
 
-/* Fills in a row's region_size, offset, size and pages. False: the block does not lie in pages. */
+/* Describes a block that lies in pages by the fields region_size, offset, size and pages of a row
+ * of the token table. False: the block does not lie in pages. */
 bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_info *block,
                                struct bfc_row *row);
 
-/* Adds an export and pins the block's pages. False: the block has no pages, or the host has no
- * memory. */
+/* Adds the export of a block and pins the block's pages. False: the block does not lie in pages, or
+ * the host has no memory. */
 bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena,
                           const struct bfc_block_info *block);
 
-/* Ends the export of a token that is no longer valid. Does nothing for a block without pages. */
+/* Ends the export of a token that is no longer valid, so that its pages are no longer pinned. Does
+ * nothing for a block without pages. */
 void bfc_page_exports_end(const struct bfc_token *token);
 
-/* Answers a request with `reply->count` descriptors in `files`, which the caller closes. False,
- * without a reply: the request was not sealed with a valid token. For the thread. */
+/* Answers an importer's request with `reply->count` descriptors in `files`, which the caller
+ * closes. False, without a reply: the request's check value was not made with the key of a valid
+ * token. Called by the thread of bfc_page_server_start. */
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
                              const struct bfc_page_request *request, struct bfc_page_reply *reply,
                              int files[BFC_LOCAL_FILES]);
 
 /*
- * Starts the thread, unless this process has started it already. An exporter calls this after it
- * has published a row of the table, and before it gives the row's token to the program. False: the
- * host has no memory, or allows no thread.
+ * Starts the thread that sends pages to importers, unless this process has started it already. An
+ * exporter calls this after it has published a row of the token table, and before it gives the
+ * row's token to the program. False: the host has no memory, or allows no thread.
  *
- * The thread sleeps on the wakeup of the process's table without an open descriptor, and connects
- * to importers that listen on sockets in the same folder. An importer that hangs delays the others
- * by some seconds, and the program not at all.
+ * The thread sleeps on a futex in the process's table without an open descriptor, and connects to
+ * importers that listen on sockets in the same folder. An importer that hangs delays the others by
+ * some seconds, and the program not at all.
  */
 bool bfc_page_server_start(void);
 

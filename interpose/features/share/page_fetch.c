@@ -1,4 +1,4 @@
-/* Asks another process for pages. */
+/* Asks the process that exports a block for file descriptors of the block's pages. */
 #include "interpose/features/share/page_message.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 enum {
     TIMEOUT_SECONDS = 10, /* how long to wait for the exporter to connect */
     SLICE_MS = 100,
-    REPLY_MS = 10000, /* wait for a reply; the exporter's driver may be busy */
+    REPLY_MS = 10000, /* how long to wait for a reply, since the exporter's driver may be busy */
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
@@ -29,7 +29,8 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* ends the name; the process's state follows */
+    const char *end = strrchr(text, ')'); /* here the name of the process ends, and its state
+                                             follows */
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 
@@ -42,7 +43,7 @@ static bool has_ended(const struct bfc_token *token) {
 }
 
 /* Waits for the exporter to connect. Wakes the exporter again every second, since an exporter with
- * many importers connects to some of them at a time. */
+ * many importers connects only to some of them each time that it is woken. */
 static enum bfc_fetch_answer await_call(struct bfc_page_fetch *fetch,
                                         const struct bfc_local *listener) {
     uint64_t until = bfc_now_ns() + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;
@@ -74,7 +75,8 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
     return answer;
 }
 
-/* Says why no reply has come: an exporter that rejects a request closes the connection. */
+/* Returns the reason why no reply has come. An exporter that rejects a request, since the block was
+ * freed, closes the connection. */
 static enum bfc_fetch_answer explain_silence(const struct bfc_token *token) {
     if (errno == EMFILE)
         return BFC_FETCH_FAILED;

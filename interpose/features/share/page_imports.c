@@ -1,4 +1,4 @@
-/* Imports pages of other processes. */
+/* Imports blocks that lie in pages of other processes. */
 #include "interpose/features/share/page_imports.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "interpose/features/common/retry_release.h"
 #include "interpose/features/share/page_message.h"
 
-#define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller pages */
+#define LEAST_PAGE (UINT64_C(64) << 10) /* in bytes; no device has smaller pages */
 
 /* The pages of a block that this process has got from the exporter so far. */
 struct pages {
@@ -70,7 +70,8 @@ static CUresult import_all(const struct bfc_driver *driver, struct bfc_page_fetc
     return result;
 }
 
-/* Cancellation is disabled, since the program may cancel its thread while this library waits. */
+/* Gets all pages of the block from the exporter. Cancellation is disabled, since the program may
+ * cancel its thread while this library waits. */
 static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_token *token,
                           struct pages *pages) {
     struct bfc_page_fetch fetch;
@@ -87,7 +88,7 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
     return result;
 }
 
-/* Unmaps the first `mapped` bytes of the import, and frees its addresses. */
+/* Unmaps the first `mapped` bytes of the import, and frees its range of addresses. */
 static void unmap_pages(const struct bfc_driver *driver, const struct bfc_page_import *import,
                         uint64_t mapped) {
     if (mapped == 0 || bfc_retry_unmap(driver, import->base, mapped) == CUDA_SUCCESS)
@@ -106,7 +107,8 @@ static CUresult map_each(const struct bfc_driver *driver, const struct pages *pa
     return result;
 }
 
-/* Gives access to the importing device and to that of the memory, as cuIpcOpenMemHandle does. */
+/* Gives the importing device and that of the memory access to the pages, as cuIpcOpenMemHandle
+ * does. */
 static CUresult allow_access(const struct bfc_driver *driver, const struct pages *pages,
                              const struct bfc_page_import *import) {
     CUdevice device;
@@ -123,7 +125,7 @@ static CUresult allow_access(const struct bfc_driver *driver, const struct pages
     };
     result = driver->cuMemSetAccess(import->base, import->bytes, access,
                                     properties.location.id == device ? 1 : 2);
-    /* without peer access cuIpcOpenMemHandle documents CUDA_ERROR_MAP_FAILED */
+    /* without peer access, cuIpcOpenMemHandle is documented to return CUDA_ERROR_MAP_FAILED */
     return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 
@@ -182,12 +184,13 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
     return result;
 }
 
-/* Bytes of an allocation that is made in order to free it. For a smaller one, the driver's free may
- * keep the memory and not wait. */
+/* The size in bytes of an allocation that is made only to free it, since the free waits for the
+ * device. When a smaller one is freed, the driver may keep the memory and not wait. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/* Waits for the context by an allocation and a free, which works during captures too.
- * interpose/arena/upstream.c does the same for arenas, but an importing process may have none. */
+/* Waits for all work of the current context by an allocation and a free, which works during
+ * captures too. interpose/arena/upstream.c does the same for arenas, but an importing process may
+ * have none. */
 static CUresult wait_as_free(const struct bfc_driver *driver) {
     CUdeviceptr memory;
     CUresult result = driver->cuMemAlloc_v2(&memory, WAIT_BYTES);
@@ -203,7 +206,8 @@ static CUresult wait_for_context(const struct bfc_driver *driver) {
     return result;
 }
 
-/* Waits first, since closing a handle waits, and unmapping is not documented to wait. */
+/* Waits for all work of the context before it unmaps the pages: closing an IPC handle waits, and
+ * cuMemUnmap is not documented to wait. */
 static CUresult wait_and_unmap(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context) {
     bool pushed;

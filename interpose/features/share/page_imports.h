@@ -1,5 +1,5 @@
 /* Maps a block that lies in pages of another process: all pages that hold a part of the block, next
- * to each other as in the exporter. The importing device and the memory's device get access. The
+ * to each other as in that process. The importing device and the memory's device get access. The
  * functions hold no lock. */
 #ifndef BFC_INTERPOSE_PAGE_IMPORTS_H
 #define BFC_INTERPOSE_PAGE_IMPORTS_H
@@ -19,13 +19,13 @@ struct bfc_page_import {
 CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token *token,
                          const struct bfc_row *row, struct bfc_page_import *import);
 
-/* Waits for all work of the context and unmaps the pages, as cuIpcCloseMemHandle does. If the
- * driver returns an error, which may be one of earlier work, the pages stay mapped. */
+/* Waits for all work of the context and unmaps the pages of an import, as cuIpcCloseMemHandle does.
+ * If the driver returns an error, which may be one of earlier work, the pages stay mapped. */
 CUresult bfc_page_import_close(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context);
 
-/* Unmaps pages without a wait, for pages that no work uses: the program never got their address, or
- * the context has ended. */
+/* Unmaps the pages of an import without a wait, for pages that no work uses: the program never got
+ * their address, or the context has ended. */
 void bfc_page_import_drop(const struct bfc_driver *driver, const struct bfc_page_import *import);
 
 #endif

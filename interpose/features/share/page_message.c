@@ -1,4 +1,5 @@
-/* Seals and checks the messages in which pages are requested and sent, and names the sockets. */
+/* Computes and verifies the check values of the messages in which pages are requested and sent, and
+ * names the importers' sockets. */
 #include "interpose/features/share/page_message.h"
 
 #include <stddef.h>

@@ -1,10 +1,11 @@
 /*
- * The messages between importer and exporter of a block that lies in pages.
+ * The messages between the process that imports a block that lies in pages and the process that
+ * exports it.
  *
  * The importer listens on a socket in the folder of the exporter's table and wakes the exporter
  * (token_table.h), which connects. Then the importer requests the pages, a batch at a time, and
- * gets their descriptors. Both prove that they know the token's key without sending it. Messages
- * are in the machine's own layout, since both processes run on one machine.
+ * gets file descriptors of them. Both prove that they know the token's key without sending it.
+ * Messages are in the machine's own layout, since both processes run on one machine.
  */
 #ifndef BFC_INTERPOSE_PAGE_MESSAGE_H
 #define BFC_INTERPOSE_PAGE_MESSAGE_H
@@ -14,15 +15,16 @@
 
 struct bfc_page_request {
     uint64_t table, generation; /* the fields of the same names in the token */
-    uint64_t nonce;             /* random, so that a reply to another request does not match */
-    uint64_t first;             /* index of the first page that is wanted */
+    uint64_t nonce;             /* random, so that a reply to an earlier request is not accepted */
+    uint64_t first;             /* index within the block of the first page that is wanted */
     uint64_t check;             /* SipHash of the fields above, with the token's key */
 };
 
 struct bfc_page_reply {
-    uint64_t count;  /* descriptors that come with the reply, 1 to BFC_LOCAL_FILES; 0: refused */
-    uint64_t result; /* the driver's CUresult */
-    uint64_t bytes[BFC_LOCAL_FILES]; /* bytes of each page */
+    uint64_t count;  /* file descriptors that come with the reply, 1 to BFC_LOCAL_FILES; 0: the
+                        exporter refuses */
+    uint64_t result; /* the CUresult of the exporter's driver */
+    uint64_t bytes[BFC_LOCAL_FILES]; /* the size in bytes of each page that is sent */
     uint64_t check; /* SipHash of the request and the fields above, with the token's key */
 };
 
@@ -34,7 +36,8 @@ void bfc_page_reply_seal(const uint8_t key[16], const struct bfc_page_request *r
 bool bfc_page_reply_is_intact(const uint8_t key[16], const struct bfc_page_request *request,
                               const struct bfc_page_reply *reply);
 
-/* The name of an importer's socket: that of the exporter's table (`token`), a dot and a number. */
+/* The name of the socket on which an importer listens: the name of the exporter's table, which the
+ * token contains, a dot and a random number. The prefix ends with the dot. */
 enum { BFC_CALLER_NAME = 128 };
 void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *token);
 void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *token,
@@ -54,12 +57,14 @@ enum bfc_fetch_answer {
     BFC_FETCH_FAILED,  /* no socket or descriptor can be had in this process: errno says why */
 };
 
-/* Waits, for some seconds at most, until the exporter has connected (page_exports.h). Nothing is
- * left in the shared folder; the exporter removes the socket of an importer that was killed. */
+/* Lets the exporter of the token connect to a socket of this process, and waits for that, for some
+ * seconds at most. The socket is removed from the shared folder afterwards; the exporter removes
+ * that of an importer that was killed. */
 enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
                                            const struct bfc_token *token);
 
-/* Fetches the next pages: `reply->count` descriptors in `files`, which the caller closes. */
+/* Fetches the next pages of the block: `reply->count` file descriptors in `files`, which the caller
+ * closes. */
 enum bfc_fetch_answer bfc_page_fetch_next(struct bfc_page_fetch *fetch,
                                           struct bfc_page_reply *reply, int files[BFC_LOCAL_FILES]);
 

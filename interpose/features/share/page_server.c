@@ -1,4 +1,4 @@
-/* Answers processes that import pages of this one: sends them descriptors of the pages. */
+/* Answers processes that import pages of this process: sends them file descriptors of the pages. */
 #include "interpose/features/share/page_exports.h"
 
 #include <errno.h>
@@ -21,13 +21,14 @@ enum {
     TIMEOUT_MS = 2000, /* how long to wait for an importer's next request */
     SETTLED_SECONDS = 10,
 };
-/* How long the thread pauses when it was woken and found no importer. Otherwise a process that
- * wakes the thread without end would take up a processor. */
+/* How long the thread pauses when it was woken and sent no page. Otherwise a process that wakes the
+ * thread without end would take up a processor. */
 #define REST_NS 1000000L
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* process that started the thread; 0: none */
+    pid_t pid; /* the process that started the thread, which a forked child does not have; 0:
+                  none */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,7 +38,7 @@ static void print_path(char path[PATH_SIZE], const char name[BFC_CALLER_NAME]) {
     snprintf(path, PATH_SIZE, BFC_SHARED_FOLDER "/%.*s", BFC_CALLER_NAME - 1, name);
 }
 
-/* Answers a request for one batch of pages; returns how many were sent. */
+/* Answers an importer's request for one batch of pages; returns how many pages were sent. */
 static uint64_t answer_request(const struct bfc_local *importer,
                                const struct bfc_page_request *request) {
     struct bfc_page_reply reply;
@@ -51,8 +52,8 @@ static uint64_t answer_request(const struct bfc_local *importer,
     return sent ? reply.count : 0;
 }
 
-/* Answers the next request of a conversation with an importer. Pages must be requested in order,
- * and each once, so that every conversation ends. */
+/* Answers the next request of an importer; returns how many pages were sent, or 0, which ends the
+ * connection. Pages must be requested in order, and each once, so that every connection ends. */
 static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];
@@ -60,7 +61,8 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     if (!bfc_local_receive(importer, &request, sizeof request, files, &count, TIMEOUT_MS))
         return 0;
     for (unsigned i = 0; i < count; i++)
-        close(files[i]); /* an importer that sends descriptors does not keep to the protocol */
+        close(files[i]); /* an importer has no reason to send descriptors, so they are only
+                            closed */
     return request.first == first ? answer_request(importer, &request) : 0;
 }
 
@@ -90,8 +92,8 @@ static uint64_t answer_caller(const char *name) {
     return done;
 }
 
-/* Lists the sockets of waiting importers. The folder is closed before any of them is answered,
- * which may take long. */
+/* Lists the sockets of waiting importers. The folder is closed before any of the importers is
+ * answered, since that may take long. */
 static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     char prefix[BFC_CALLER_NAME];
     unsigned count = 0;
@@ -107,7 +109,7 @@ static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     return count;
 }
 
-/* Answers the importers that wait. False: nothing was sent. */
+/* Answers all importers that wait for pages. False: no page was sent. */
 static bool answer_callers(void) {
     char names[CALLERS_AT_ONCE][BFC_CALLER_NAME];
     unsigned count = find_callers(names);

@@ -1,30 +1,30 @@
 /*
- * The feature share, as struct bfc_feature sees it: exports of pooled blocks, and blocks of other
- * processes' pools that this process has opened.
+ * CUDA IPC of pooled blocks: exports of this process's blocks, and blocks of other processes' pools
+ * that this process has opened (imported).
  *
  * An export is a token (token.h), valid until the block is freed. Pages have no handle that could
- * be exported, so importers ask the exporter for their descriptors (page_exports.h).
+ * be exported, so importers ask the exporter for file descriptors of them (page_exports.h).
  *
  * The driver maps whole regions. Blocks of one region share its mapping, and the driver is called
  * again only for a block that is open already: old drivers refuse to open a handle twice, new ones
- * count. A close names the pointer that opening returned; the driver unmaps the region after the
- * last close. A block in pages has a mapping of its own (page_imports.h), which is opened again
- * without the driver.
+ * count how often it is open. A close names the pointer that opening returned; the driver unmaps
+ * the region after the last close. A block in pages has a mapping of its own (page_imports.h),
+ * which is opened again without the driver.
  *
- * The functions that open and close have the signature and results of the driver's. Thread-safe; no
- * lock is held across a driver call.
+ * Opening and closing return what the driver's functions would return. Thread-safe; no lock is held
+ * across a driver call.
  */
 #ifndef BFC_INTERPOSE_SHARE_H
 #define BFC_INTERPOSE_SHARE_H
 
 #include "interpose/pointers/pointer_lookup.h"
 
-/* Exports a block; `handle` is written on success only. Errors: the driver's, or
- * CUDA_ERROR_OUT_OF_MEMORY. */
+/* Exports the block that `span` describes, by a token, which is written to `handle` on success
+ * only. Errors: the driver's, or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult bfc_export_token(const struct bfc_driver *driver, CUipcMemHandle *handle,
                           const struct bfc_pointer *span);
 
-/* Withdraws the token of a block that was freed. */
+/* Makes the token of a block that was freed invalid. */
 void bfc_export_token_ended(const CUipcMemHandle *handle);
 
 CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
@@ -37,11 +37,12 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer);
  * as the caller has set it. */
 bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
 
-/* Reads and sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of a block that this process has opened. */
+/* Reads and sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of a block that this process has opened; `id` is
+ * the id of the opened block, as bfc_imports_find sets it. */
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 
-/* Forgets the mappings of a context that has ended. */
+/* Removes the mappings that this process has opened in a context that has ended. */
 void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context);
 
 #endif

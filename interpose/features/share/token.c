@@ -1,4 +1,4 @@
-/* Seals and checks tokens and their rows. */
+/* Computes and verifies the check values of tokens and of the rows of exported blocks. */
 #include "interpose/features/share/token.h"
 
 #include <stddef.h>

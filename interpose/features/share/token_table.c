@@ -21,8 +21,8 @@
 
 #define PATH_FORMAT BFC_SHARED_FOLDER "/" BFC_TABLE_NAME_FORMAT
 
-/* The head of a table's file. The file's first bytes are those of the wakeup, and are written at
- * once because waiting on a futex needs a file that is long enough to hold it. */
+/* The head of a table's file. It begins with the futex's word, and is written as soon as the file
+ * is made, since waiting on the futex needs a file that is long enough to hold it. */
 struct head {
     uint32_t wakeup, padding;
     struct bfc_table_maker maker;
@@ -36,7 +36,7 @@ static struct {
     pthread_mutex_t lock;
     pid_t pid; /* process that made the table; 0: there is no table */
     uint64_t number, pid_namespace;
-    uint32_t rows; /* how many rows were ever used */
+    uint32_t rows; /* how many rows of the file were ever used */
     uint32_t *unused;
     uint32_t unused_count, unused_room;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -79,7 +79,8 @@ static bool make_table(void) {
     table.rows = table.unused_count = 0;
     const struct head head = {.wakeup = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
-    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* the program's umask may differ */
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* needed since the program's umask may
+                                                           differ */
                 write_quietly(file, &head, sizeof head, 0);
     if (file >= 0)
         close(file);
@@ -202,7 +203,7 @@ int bfc_token_table_open(const struct bfc_token *token, int flags) {
 }
 
 /* Reads the row that a token names. A row that does not match the token, and changed between two
- * reads, is just being written, so it is read again. */
+ * reads, is being written by its process at that time, so it is read again. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {

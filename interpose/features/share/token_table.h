@@ -1,14 +1,15 @@
 /*
- * The table of exported blocks: a file of rows (interpose/features/share/token.h) for each process
- * that exports, after a head that holds a wakeup.
+ * The table of exported blocks: for each process that exports, a file of rows
+ * (interpose/features/share/token.h) after a head, which holds a futex by which importers wake the
+ * process.
  *
- * It lies next to the segment in /dev/shm, mode 0600, under a random name, from the process's first
- * export to its end; files of killed processes are removed by later ones (segment/left_over.h).
- * Whole rows are read and written, never mapped, so that a file which another process truncates
- * causes an error and no signal. Exports and imports are rare, and no descriptor stays open between
- * them, since a program may close all that it does not know.
+ * The file lies next to the segment in /dev/shm, mode 0600, under a random name, from the process's
+ * first export to its end; files of killed processes are removed by later ones
+ * (segment/left_over.h). Whole rows are read and written, never mapped, so that a file which
+ * another process truncates causes an error and no signal. Exports and imports are rare, and no
+ * descriptor stays open between them, since a program may close all that it does not know.
  *
- * Thread-safe; the lock is held across file calls only.
+ * Thread-safe; the table's lock is held across file calls only.
  */
 #ifndef BFC_INTERPOSE_TOKEN_TABLE_H
 #define BFC_INTERPOSE_TOKEN_TABLE_H
@@ -17,12 +18,13 @@
 
 #include "interpose/features/share/token.h"
 
-/* Publishes a row in this process's table, and fills in its check value and the token, of which the
- * caller has set the generation. False, with errno: there is no room in /dev/shm or in the
- * table. */
+/* Writes a row into this process's table. Fills in the row's check value, and all of the token but
+ * its generation, which the caller has set. False, with errno: there is no room in /dev/shm or in
+ * the table. */
 bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row);
 
-/* Clears a row of this process: from now on no reader finds it. */
+/* Clears the row that a token of this process names: from now on no process can open the block by
+ * the token. */
 void bfc_token_table_retire(const struct bfc_token *token);
 
 /* Whether this process made the token. */
@@ -40,7 +42,7 @@ int bfc_token_table_open(const struct bfc_token *token, int flags);
 /* Fills a buffer with bytes of the kernel's random generator. False: the kernel has none. */
 bool bfc_fill_randomly(void *bytes, size_t size);
 
-enum { BFC_TABLE_HEAD = 4096 }; /* bytes before the first row */
+enum { BFC_TABLE_HEAD = 4096 }; /* bytes of a table's file before the first row */
 
 enum bfc_table_answer {
     BFC_TABLE_FOUND,
@@ -50,21 +52,20 @@ enum bfc_table_answer {
     BFC_TABLE_STALE,   /* the block was freed */
 };
 
-/* Reads the row of any process's token; `row` is set only for BFC_TABLE_FOUND. */
+/* Reads the row that a token names, in the table of the process that made the token; `row` is set
+ * only for BFC_TABLE_FOUND. */
 enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row);
 
-/*
- * The calling process's own wakeup: a futex in the head of its table. Waiting needs no open
- * descriptor, only a mapping of the head. This library does not access the mapping, but reads and
- * writes the futex's word through the file.
- */
+/* What the calling process sleeps on until importers wake it: a futex in the head of its table.
+ * Waiting needs no open descriptor, only a mapping of the head. This library does not access the
+ * mapping, but reads and writes the futex's word through the file. */
 struct bfc_wakeup {
-    struct bfc_token table; /* its fields that name the table are set, and no others */
-    void *head;             /* mapped until the process ends */
+    struct bfc_token table; /* the fields that name this process's table are set, and no others */
+    void *head;             /* the head of the table, mapped until the process ends */
 };
 
-/* Maps the table's head for waiting. False, with errno: there is no table, or the host has no
- * memory. */
+/* Maps the head of this process's table for waiting. False, with errno: there is no table, or the
+ * host has no memory. */
 bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
 
 /* Reads the futex's word, to be passed to bfc_wakeup_await. False: the table's file is gone. */

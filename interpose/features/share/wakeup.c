@@ -1,4 +1,4 @@
-/* Wakeups: a futex in a shared file. */
+/* A futex in a shared file, by which one process wakes another. */
 #include "interpose/features/share/token_table.h"
 
 #include <errno.h>
@@ -41,12 +41,12 @@ bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word) {
            errno == EAGAIN || errno == EINTR;
 }
 
-/* Increments the futex's word. Two processes that do so at once may write the same value, which
- * still differs from the value before. */
+/* Increments the futex's word in the file. Two processes that do so at once may write the same
+ * value, which still differs from the value before, so that the sleeping process wakes. */
 static bool change_word(int file) {
     uint32_t word;
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* suppresses the signal for a file that would be too large */
+    bfc_quiet_begin(&quiet); /* suppresses the signal for a file that would become too large */
     bool changed = pread(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
     word++;
     changed = changed && pwrite(file, &word, sizeof word, 0) == (ssize_t)sizeof word;

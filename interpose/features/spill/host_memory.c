@@ -1,4 +1,4 @@
-/* Takes and gives back host memory, and keeps a list of what contexts that have ended left. */
+/* Takes and gives back host memory, and keeps a list of host memory whose context has ended. */
 #include "interpose/features/spill/host_memory.h"
 
 #include <pthread.h>
@@ -20,7 +20,8 @@ bool bfc_host_memory_can_be_had(const struct bfc_driver *driver, CUdevice device
            maps;
 }
 
-/* Whether the device address equals the host address: only then it is the same in all contexts. */
+/* Whether the device reaches the memory by its host address: only then the address is the same in
+ * all contexts. */
 static bool is_unified(const struct bfc_driver *driver, void *memory, CUdeviceptr *pointer) {
     return driver->cuMemHostGetDevicePointer_v2(pointer, memory, 0) == CUDA_SUCCESS &&
            *pointer == (CUdeviceptr)memory;
@@ -52,11 +53,12 @@ CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr point
 struct bfc_host_left {
     struct bfc_host_left *next;
     uint64_t start, bytes;
-    uint64_t id; /* the driver's buffer id; 0: not known */
+    uint64_t id; /* the driver's buffer id (CU_POINTER_ATTRIBUTE_BUFFER_ID); 0: not known */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bfc_host_left *left; /* guarded by the lock; also read atomically without it */
+static struct bfc_host_left *left; /* memory whose contexts have ended; changed under `lock`, and
+                                      read atomically without it */
 
 static CUresult ask_id(const struct bfc_driver *driver, uint64_t start, uint64_t *id) {
     unsigned long long buffer = 0;
@@ -68,7 +70,7 @@ static CUresult ask_id(const struct bfc_driver *driver, uint64_t start, uint64_t
     return result;
 }
 
-/* Returns a list of the regions of an arena of host memory, with the driver's ids. */
+/* Returns a list of the regions of an arena of host memory, with the driver's buffer ids. */
 static struct bfc_host_left *note_regions(const struct bfc_driver *driver,
                                           struct bfc_arena *arena) {
     struct bfc_host_left *noted = NULL, *one;
@@ -97,7 +99,9 @@ static void append_memory(struct bfc_host_left *list) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds the memory to the list, without its addresses, which the driver may give out again. */
+/* Adds the regions that were noted before the end of the arena's context to the list of memory
+ * whose contexts have ended. Their addresses no longer belong to the arena, since the driver may
+ * give them out again. */
 static void add_noted(struct bfc_arena *arena, struct bfc_host_left *noted) {
     for (struct bfc_host_left *one = noted; one; one = one->next) {
         bfc_region_remove(one->start, arena);
@@ -114,8 +118,8 @@ static void forget_noted(struct bfc_host_left *noted) {
     }
 }
 
-/* Index of this feature's state in an arena: the list of regions that was noted before the end of
- * the arena's context, until bfc_host_left_add or bfc_host_left_forget takes it. */
+/* Index in an arena's `features` of the list of regions that was noted before the end of the
+ * arena's context, until bfc_host_left_add or bfc_host_left_forget takes it. */
 unsigned bfc_host_left_slot;
 
 static struct bfc_host_left *take_noted(struct bfc_arena *arena) {
@@ -153,8 +157,8 @@ void bfc_host_left_arena_freed(struct bfc_arena *arena) {
     forget_noted(take_noted(arena));
 }
 
-/* Whether the memory is freed, by this call or before. If the driver has another allocation at its
- * address, the memory went with its context. */
+/* Whether the memory is free: it was freed by this call, or had gone with its context. It has gone
+ * if the driver has another allocation at its address, or none. */
 static bool has_gone(const struct bfc_driver *driver, const struct bfc_host_left *one) {
     uint64_t id;
     CUresult result = ask_id(driver, one->start, &id);

@@ -1,8 +1,6 @@
-/*
- * Host memory that devices can access. It is pinned, mapped and portable, so that every context of
- * the process reaches it by the same address. The calls are made in the current context, where
- * cuMemAlloc and cuMemFree are allowed. Thread-safe.
- */
+/* Host memory that devices can access. It is pinned, mapped and portable, so that every context of
+ * the process reaches it by the same address. The calls are made in the current context, and only
+ * where cuMemAlloc and cuMemFree are allowed. Thread-safe. */
 #ifndef BFC_INTERPOSE_HOST_MEMORY_H
 #define BFC_INTERPOSE_HOST_MEMORY_H
 
@@ -17,7 +15,7 @@ CUresult bfc_host_memory_take(const struct bfc_driver *driver, const struct bfc_
                               uint64_t bytes, bool is_first, CUdeviceptr *pointer,
                               const char **why);
 
-/* Gives host memory back that nothing uses any more, so that the call need not wait. */
+/* Gives back host memory that no work uses any more, so that the call need not wait. */
 CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr pointer);
 
 /*
@@ -28,17 +26,20 @@ CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr point
  */
 extern unsigned bfc_host_left_slot;
 
-/* Functions of struct bfc_feature. bfc_host_left_note notes the regions of a context before its
- * end; after the end, bfc_host_left_add frees them; if the context has not ended,
- * bfc_host_left_forget forgets the notes. If the host has no memory for the notes, the regions are
- * lost. */
+/*
+ * These are called through struct bfc_feature. bfc_host_left_note notes the regions of a context
+ * before its end. After the end, bfc_host_left_add frees them; if the context has not ended,
+ * bfc_host_left_forget drops the notes. If the host has no memory for the notes, the regions are
+ * never freed.
+ */
 void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_arena_freed(struct bfc_arena *arena);
 
-/* Frees what is left of ended contexts, unless something captures. A context should be current, or
- * the driver may not answer; memory for which it does not answer is tried again the next time. */
+/* Frees host memory of contexts that have ended, unless a capture is under way. A context should be
+ * current, since the driver may not answer without one; memory for which it does not answer is
+ * tried again the next time. */
 void bfc_host_left_collect(const struct bfc_driver *driver);
 
 bool bfc_host_left_is_there(void);

@@ -26,8 +26,8 @@ static void add_idle(void *context, const struct bfc_block_info *block) {
     *found |= !block->live && block->size == block->region_size;
 }
 
-/* Whether the arena has memory that can go back to the host, now or once its work is complete. Only
- * whole regions go back, and a region that is free is one block. */
+/* Whether the arena of host memory has memory that can go back to the host, now or once the work
+ * that used it is complete. Only whole regions go back, and a region that is free is one block. */
 static bool has_free(const struct bfc_arena *arena) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(arena->pool, &stats);
@@ -38,7 +38,8 @@ static bool has_free(const struct bfc_arena *arena) {
 }
 
 static uint32_t freed; /* atomic: a futex, incremented when there may be memory to give back */
-static bool is_giving; /* atomic: the thread may be giving memory back */
+static bool is_giving; /* atomic: whether the thread that gives host memory back may be doing so
+                          now */
 
 static void wake_giver(void) {
     int before = errno;
@@ -53,7 +54,7 @@ void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult resu
         wake_giver();
 }
 
-/* Whether any host memory can go back. */
+/* Whether host memory of any context can go back to the host, now or later. */
 static bool is_free(void) {
     struct bfc_arena *arena = NULL;
     bool found = false;
@@ -63,8 +64,8 @@ static bool is_free(void) {
     return found;
 }
 
-/* Frees host memory that contexts have left at their end. That is done in a context that lives,
- * without which the driver may not answer. */
+/* Frees host memory that contexts have left at their end. That is done in another context, which
+ * has not ended, since the driver may not answer without one. */
 static void collect_left(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bool pushed;
     if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
@@ -95,7 +96,8 @@ static void look_at_memory(void) {
     bfc_background_end();
 }
 
-/* How often the thread looks for freed memory whose work has become complete. */
+/* How often the thread that gives host memory back checks whether the work that used freed blocks
+ * has become complete. */
 #define NS_A_LOOK ((uint64_t)20 * 1000 * 1000)
 
 static void *run_giver(void *unused) {
@@ -138,7 +140,8 @@ static void configure_pool(const struct bfc_options *options, struct bfc_pool_co
     config->pending_budget = options->pending_budget;
 }
 
-/* Makes an arena of host memory for the context of `home`, which it keeps. NULL: no host memory. */
+/* Makes an arena of host memory for the context of `home`, its arena of device memory, to which the
+ * new arena keeps a reference. NULL: there is no host memory. */
 static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     const struct bfc_process *process = bfc_process();
     struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
@@ -186,9 +189,9 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Waits for the thread that gives host memory back. True: that thread has done a round, or less
- * than `before` bytes are reserved by now. False: the thread has nothing to give back, the time is
- * over, or a capture is under way. */
+/* Waits for the thread that gives host memory back. True: that thread has given back what it could,
+ * or less than `before` bytes are reserved by now. False: there is nothing to give back, the time
+ * is over, or a capture is under way. */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();
@@ -203,8 +206,8 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint6
     return true;
 }
 
-/* A pool of host memory does not give back free regions by itself (upstream.c), so an allocation
- * waits for the thread that does. */
+/* Allocates host memory. A pool of host memory does not give back free regions by itself when it
+ * lacks memory (upstream.c), so the allocation waits for the thread that does. */
 static CUresult allocate_host_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
                                      size_t bytes, enum bfc_reuse_how how,
                                      struct bfc_outcome *outcome) {

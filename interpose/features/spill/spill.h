@@ -9,8 +9,9 @@
  * - Idle regions soon go back to the host, by a thread of their own, since the driver's call may
  *   wait for all work of the context. The next allocation asks the device again.
  * - Giving host memory back need not wait for the device, unlike a free of device memory. So
- *   nothing goes back before its fence is complete, however much memory is lacking.
- * - No pending block is handed out: in mode ordered such an arena is lazy.
+ *   nothing goes back before the work that used it is complete, however much memory is lacking.
+ * - No freed block is handed out before the work that used it is complete, as in free mode `lazy`,
+ *   even if the free mode is `ordered`.
  *
  * Blocks in use do not move. Thread-safe; no lock is held across a driver call.
  */
@@ -19,14 +20,16 @@
 
 #include "interpose/reuse/last_resort.h"
 
-/* Whether BFC_SPILL is large enough for the call. */
+/* Whether an allocation may be served from host memory: BFC_SPILL is large enough for it, and it
+ * need not lie in the pool of device memory. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
 
-/* Serves a call from host memory. True: the call's arena is that of host memory, which is valid
- * until the thread next calls this function or bfc_arena_of. */
+/* Serves an allocation from host memory. True: `call->arena` is now the arena of host memory, which
+ * is valid until the thread next calls this function or bfc_arena_of. */
 bool bfc_spill_serve(struct bfc_call *call);
 
-/* `freed` of struct bfc_feature: wakes the thread that gives host memory back. */
+/* Called after each free, as `freed` of struct bfc_feature: wakes the thread that gives host memory
+ * back, if there may be something to give back. */
 void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
 #endif

@@ -1,4 +1,4 @@
-/* The feature `spill`: host memory in place of device memory that is not there (BFC_SPILL). */
+/* The feature `spill`: host memory for allocations that do not fit on the device (BFC_SPILL). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void explain_spilled(struct bfc_message *message) {
             BFC_BYTES(sum.in_use), BFC_BYTES(sum.reserved), BFC_BYTES(sum.limit));
 }
 
-/* Bytes that the host can still provide, by the kernel's estimate; 0: not known. */
+/* Returns how many bytes the host can still provide, by the kernel's estimate; 0: not known. */
 static uint64_t host_available(void) {
     char text[512];
     int file = bfc_open("/proc/meminfo", O_RDONLY, 0);

@@ -18,22 +18,25 @@
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 
-/* BFC_TRIM_IDLE in nanoseconds; UINT64_MAX: idle regions are kept. Set before the thread starts. */
+/* BFC_TRIM_IDLE in nanoseconds; UINT64_MAX: idle regions are kept. Set before the helper thread
+ * starts. */
 static uint64_t trim_idle_ns = UINT64_MAX;
 
 #define LEAST_PERIOD_NS ((uint64_t)10 * 1000 * 1000)
 #define MOST_PERIOD_NS ((uint64_t)10 * 1000 * 1000 * 1000)
 
-/* The thread looks for idle regions about four times within BFC_TRIM_IDLE, so that a region goes
- * back at most a quarter of that time too late. */
+/* Returns how often the helper thread looks for idle regions: about four times within
+ * BFC_TRIM_IDLE, so that a region goes back at most a quarter of that time too late. */
 static uint64_t trim_period_ns(void) {
     return bfc_min(bfc_max(trim_idle_ns / 4, LEAST_PERIOD_NS), MOST_PERIOD_NS);
 }
 
-/* While other jobs wait for freed memory, the thread checks this often whether they still do. */
+/* While other jobs wait for freed memory, the helper thread checks this often whether they still
+ * do. */
 #define AWAITED_PERIOD_NS ((uint64_t)250 * 1000 * 1000)
 
-/* Returns how long the thread may sleep without a request; UINT64_MAX: until the next request. */
+/* Returns how long the helper thread may sleep without a request; UINT64_MAX: until the next
+ * request. */
 static uint64_t longest_sleep_ns(void) {
     uint64_t ns = trim_idle_ns != UINT64_MAX ? trim_period_ns() : UINT64_MAX;
     return bfc_process_watches_frees() ? bfc_min(ns, AWAITED_PERIOD_NS) : ns;
@@ -57,8 +60,9 @@ static void trim_idle(void) {
 
 /*
  * The segment's `owner` is a robust futex: the kernel sets a flag in it when this thread ends, so
- * that other processes see that the job is gone. The list is set up by hand, because a pthread
- * mutex has a layout that belongs to the C library, and the segment's layout is published.
+ * that other processes see that the job is gone. The thread's list of robust futexes is set up by
+ * hand, because a pthread mutex has a layout that belongs to the C library, and the segment's
+ * layout is published.
  */
 static struct {
     struct robust_list_head head;
@@ -73,8 +77,9 @@ static void own_segment(struct bfc_segment_header *published) {
         bfc_store_release(&published->owner, (uint32_t)syscall(SYS_gettid));
 }
 
-/* Finds out which fences are complete. A program that neither allocates nor frees does not do so,
- * and what it freed last would stay pending for ever. */
+/* Finds out which fences of all pools are complete. Usually an allocation or a free does that; a
+ * program that neither allocates nor frees any more does not, and what it freed last would stay
+ * pending for ever. */
 static void settle_arenas(void) {
     struct bfc_arena *arena = NULL;
     if (!bfc_background_begin())
@@ -85,8 +90,9 @@ static void settle_arenas(void) {
     bfc_background_end();
 }
 
-/* Refreshes the map if a reader asked for it. After a refresh that took t, requests within 100 t
- * keep the old map, so that refreshing takes at most a hundredth of one processor. */
+/* Refreshes the map of the regions if a reader asked for it. After a refresh that took the time t,
+ * requests within the next 100 t keep the old map, so that refreshing takes at most a hundredth of
+ * one processor. */
 static void serve_refresh(struct bfc_segment_header *published) {
     static uint32_t served;
     static uint64_t next_ns;
@@ -116,7 +122,7 @@ static void serve_trim(struct bfc_segment_header *published) {
 /* atomic: whether memory was freed since the helper thread last woke the jobs that wait */
 static bool memory_was_freed;
 
-/* Waiters are woken at most this often, however often memory is freed. */
+/* Jobs that wait for memory are woken at most this often, however often memory is freed. */
 #define WAKE_PERIOD_NS (2L * 1000 * 1000)
 
 void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,

@@ -10,16 +10,17 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* The most blocks, over all pools, that one refresh of the map looks at, which takes some
+/* The most blocks, over all pools, that one refresh of the map reads, which takes some
  * milliseconds. */
 #define MOST_BLOCKS 200000u
 
-/* For each cell of a row of the map: bytes in use, pending, and without a page behind them. */
+/* For each cell of a row of the map: how many of its bytes are in use, how many are pending, and
+ * how many have no page behind them. */
 struct row_sums {
     uint64_t in_use[BFC_MAP_CELLS], pending[BFC_MAP_CELLS], bare[BFC_MAP_CELLS];
 };
 
-/* Adds the bytes of a block to the sums of the cells that it lies in. */
+/* Adds the bytes of a block to the sums of the map's cells that it lies in. */
 static void add_block_to_row(const struct bfc_map_row *row, uint64_t *sums,
                              const struct bfc_block_info *block) {
     uint64_t at = block->start - row->start, end = bfc_min(at + block->size, row->size);
@@ -56,7 +57,8 @@ static void set_cells(struct bfc_map_row *row, const struct row_sums *sums) {
     }
 }
 
-/* Fills the row of the region [start, start + size); false: the region has gone meanwhile. */
+/* Fills the map's row of the region [start, start + size); false: the region was given back
+ * meanwhile, or the limit on blocks is reached. */
 static bool fill_row(struct bfc_arena *arena, struct bfc_map_row *row, uint64_t start,
                      uint64_t size, unsigned *blocks_left) {
     struct row_sums sums = {0};
@@ -75,8 +77,9 @@ static bool fill_row(struct bfc_arena *arena, struct bfc_map_row *row, uint64_t 
     return *blocks_left != 0;
 }
 
-/* A region of pages reserves many more addresses than it has pages. The addresses behind the last
- * page are not shown, because the map would show little else. */
+/* Returns how many bytes of a region the map shows. A region of pages reserves many more addresses
+ * than it has pages. The addresses behind the last page are not shown, because the map would show
+ * little else. */
 static uint64_t backed_size(struct bfc_arena *arena, uint64_t start, uint64_t size) {
     struct bfc_block_info last;
     return arena->has_pages && bfc_pool_find(arena->pool, start + size - 1, &last) && last.bare
@@ -112,8 +115,8 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
     }
 }
 
-/* Publishes the map. Its sequence number is odd while it is copied; a reader that has seen an odd
- * or changed number reads again. */
+/* Publishes the map in the segment. The map's sequence number is odd while it is copied; a reader
+ * that has seen an odd or changed number reads again. */
 static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
     bfc_store_relaxed(&to->sequence, to->sequence + 1);

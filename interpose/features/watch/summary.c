@@ -27,8 +27,8 @@ static void add_spilled(struct bfc_message *message, const struct bfc_segment_po
         (unsigned long long)stats->blocks);
 }
 
-/* Without the pool each allocation and each free would have been a call of the driver, and each
- * free a wait of the host. */
+/* Adds to the summary what a pool of device memory did. Without the pool each allocation and each
+ * free would have been a call of the driver, and each free a wait of the host. */
 static void add_pool(struct bfc_message *message, const struct bfc_segment_pool *section) {
     if (section->memory == BFC_MEMORY_HOST) {
         add_spilled(message, section);
@@ -90,8 +90,8 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     bfc_message_add(message, "\n");
 }
 
-/* Shows the sections of the segment, which include those of ended contexts; without a segment,
- * shows the arenas that still live. */
+/* Adds to the summary the pools whose figures are in the segment, which include those of ended
+ * contexts; without a segment, the pools of the contexts that still exist. */
 static void add_pools(struct bfc_message *message) {
     const struct bfc_segment_header *published = bfc_segment_published();
     struct bfc_pool_stats stats;

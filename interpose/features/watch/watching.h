@@ -1,4 +1,5 @@
-/* What the parts of the feature do for each other. */
+/* The helper thread, which serves readers of the segment and waiting jobs, and what is measured for
+ * them and for the summary at the process's exit. */
 #ifndef BFC_INTERPOSE_WATCHING_H
 #define BFC_INTERPOSE_WATCHING_H
 
@@ -12,7 +13,8 @@
  */
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* `freed` of struct bfc_feature: makes the helper thread wake the jobs that wait for memory. */
+/* Called after each free, as `freed` of struct bfc_feature: makes the helper thread wake the jobs
+ * that wait for memory. */
 void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                              bool may_wait);
 
@@ -25,10 +27,10 @@ void bfc_helper_wake_waiters(struct bfc_arena *arena, CUdeviceptr pointer, CUres
 void bfc_occupancy_refresh(void);
 
 /*
- * Updates the field `fit` in the section of each living pool; does nothing without a segment.
- * Fragmentation is how much of a pool's ready memory is in pieces too small for the largest request
- * that the program made lately. Recent requests are read from the segment's ring of events, so that
- * an allocation spends no time on the measurement. Thread-safe.
+ * Updates the field `fit` in the segment's section of each existing pool; does nothing without a
+ * segment. Fragmentation is how much of a pool's ready memory is in pieces too small for the
+ * largest request that the program made lately. Recent requests are read from the segment's ring of
+ * events, so that an allocation spends no time on the measurement. Thread-safe.
  */
 void bfc_fragmentation_measure(void);
 

@@ -15,9 +15,12 @@ static enum bfc_who_state state_of(const struct bfc_block_info *block) {
     return block->fence == BFC_NO_FENCE ? BFC_WHO_READY : BFC_WHO_PENDING;
 }
 
-/* Describes the part of a block from `at` on. If the block begins below `at`, its first part was
- * listed before it was merged with the rest. Such a block may have been allocated since then; its
- * rest is nevertheless listed as free, because an allocation is listed only once and whole. */
+/*
+ * Describes the part of a block from the address `at` on. If the block begins below `at`, its
+ * beginning was listed as a block of its own before the pool merged it with the rest. If the merged
+ * block is allocated by now, its rest is nevertheless listed as free, because an allocation is
+ * listed only whole.
+ */
 static struct bfc_who_block describe_block(const struct bfc_block_info *block, uint64_t at) {
     uint64_t size = block->start + block->size - at;
     if (block->live && block->start != at)
@@ -86,7 +89,8 @@ static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *he
     header->written_ns = bfc_wall_clock_ns();
 }
 
-/* Sets four parts. */
+/* Adds the list of blocks to what is written to the file: the lengths of its arrays to the header,
+ * and the arrays themselves to `parts`. */
 static void add_blocks(const struct bfc_blocks *blocks, struct bfc_who_header *header,
                        struct bfc_answer_part *parts) {
     header->regions = blocks->region_count;

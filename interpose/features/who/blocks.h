@@ -1,4 +1,5 @@
-/* Lists the blocks of all pools for a reader (layout/who.h). Not thread-safe. */
+/* Lists the blocks of all pools for another process that asks which code holds the memory
+ * (layout/who.h). Not thread-safe. */
 #ifndef BFC_INTERPOSE_BLOCKS_H
 #define BFC_INTERPOSE_BLOCKS_H
 
@@ -10,7 +11,7 @@ enum { BFC_LISTED_REGIONS = 1 << 14, BFC_LISTED_BLOCKS = 1 << 20, BFC_MARKS = 1 
  * only for the part that is filled. */
 struct bfc_blocks {
     size_t region_count, block_count, living_count, recent_count;
-    uint64_t left_out; /* bytes of regions for which there was no room */
+    uint64_t left_out; /* bytes of the regions that are not listed because an array was full */
     struct bfc_who_region regions[BFC_LISTED_REGIONS];
     struct bfc_who_block blocks[BFC_LISTED_BLOCKS];
     struct bfc_who_mark living[BFC_MARKS], recent[BFC_MARKS];
@@ -24,9 +25,9 @@ struct bfc_blocks {
  */
 void bfc_blocks_list(struct bfc_blocks *list);
 
-/* Writes the tables of sites into the shared folder, with the list of blocks unless `blocks` is
- * NULL. Of the file's header, the caller sets the fields about samples and the executable, and this
- * function the others. */
+/* Writes the call stacks (`sites`) into a file of the shared folder (layout/who.h), with the list
+ * of blocks unless `blocks` is NULL. Of the file's header, the caller sets the fields about samples
+ * and the executable, and this function the others. */
 void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header,
                         const struct bfc_blocks *blocks);
 

@@ -16,8 +16,8 @@ static uint64_t free_count;
 static struct bfc_refused_free refused[REFUSED];
 static size_t refused_count;
 
-/* Finds the calling thread's site and returns with the lock held. False, without the lock: no stack
- * was ever taken, so no block is known. */
+/* Sets `site` to the index in bfc_sites of the calling thread's call stack, and returns with
+ * bfc_who_lock held. False, with the lock free: no allocation was recorded yet. */
 static bool enter_at_site(uint32_t *site) {
     struct bfc_stack stack;
     pool_lock(&bfc_who_lock);
@@ -46,8 +46,8 @@ static uint32_t last_free_of(uint64_t address) {
     return 0;
 }
 
-/* If the address lies in a block in use, notes the address's offset in the block, the block's size
- * and where it was allocated. */
+/* If the address lies in a block in use, stores in `free` the address's offset in the block, the
+ * block's size and where it was allocated. */
 static void describe_inside(struct bfc_refused_free *free) {
     struct bfc_arena *arena = bfc_arena_of(free->address);
     struct bfc_block_info block;

@@ -8,30 +8,33 @@
 #include "interpose/config/process.h"
 #include "interpose/features/who/sites.h"
 
-/* Notes the call stack of a free that succeeded. */
+/* Stores the call stack of a successful free, to show it if the address is freed once more. */
 void bfc_who_freed(CUdeviceptr pointer);
 
-/* Notes the call stack of a free that failed because no block begins at the address. */
+/* Stores the call stack of a free that failed because no block in use begins at the address. */
 void bfc_who_refused_free(CUdeviceptr pointer);
 
 struct bfc_refused_free {
     uint64_t address;
     uint32_t site;
-    uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
+    uint32_t freed_at; /* index in bfc_sites of the call stack that last freed this address; 0: not
+                          known */
     uint64_t times;
     /* The following fields are about the block in use that contains the address. */
-    uint32_t allocated_at; /* the site of the allocation; 0: not known */
+    uint32_t allocated_at; /* index in bfc_sites of the call stack that allocated the block; 0: not
+                              known */
     uint64_t inside;       /* the address's offset in the block; 0: no block in use contains it */
     uint64_t bytes;        /* the block's size, as the program asked for it */
 };
 
-/* Sets `refused` to the list of invalid frees, one for each pair of address and site, and returns
- * its length. The list is bounded and keeps the earliest. To be called under bfc_who_lock. */
+/* Sets `refused` to the list of invalid frees, one for each pair of address and call stack, and
+ * returns its length. The list is bounded; once it is full, further pairs are not added. To be
+ * called under bfc_who_lock. */
 size_t bfc_who_refused_frees(const struct bfc_refused_free **refused);
 
 /* To be called when the process exits, by one thread. Does nothing unless BFC_SUMMARY=leaks; else
- * writes the list to standard error, and makes BFC_LEAK_EXIT the exit status if any block is still
- * in use. */
+ * writes the blocks that are still in use and the invalid frees to standard error, and makes
+ * BFC_LEAK_EXIT the exit status if any block is still in use. */
 void bfc_leaks_at_exit(const struct bfc_process *process);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
 
-/* Finds the exported function that contains an address. False: there is none, or the object that
+/* Finds the exported function that contains an address. False: there is none, or the library that
  * the address belonged to was unloaded and another is loaded there. */
 static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
     int (*find)(const void *, Dl_info *);
@@ -25,7 +25,7 @@ static bool find_function(const struct bfc_who_object *object, uint64_t address,
            (uint64_t)info->dli_fbase == object->start;
 }
 
-/* The name of the file that a frame's code comes from; "" if it comes from no file. */
+/* Returns the name of the file that a frame's code comes from; "" if it comes from no file. */
 static const char *file_of(const struct bfc_who_frame *frame) {
     if (frame->object == 0)
         return "";
@@ -52,8 +52,8 @@ static bool is_interpreter(const struct bfc_who_frame *frame) {
     return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
 }
 
-/* Writes the stack of a site. From the first frame of the Python interpreter on, the Python
- * functions are listed in place of the interpreter's own. */
+/* Adds the call stack with this index in bfc_sites to the message. From the first frame of the
+ * Python interpreter on, the Python functions are listed in place of the interpreter's own. */
 static void add_stack(struct bfc_message *message, uint32_t index) {
     const struct bfc_who_site *site = &bfc_sites.sites[index];
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
@@ -71,9 +71,9 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
         bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
 
-/* Returns the site with the most bytes in use among those that come after site `last`, which has
- * `bytes` bytes in use, in descending order of bytes and then by index; 0: there is none. So
- * repeated calls go through all sites. */
+/* Returns the index of the call stack that follows `last`, which has `bytes` bytes in use, if the
+ * call stacks of bfc_sites are sorted by bytes in use, largest first, and then by index; 0: none
+ * follows. So repeated calls go through all of them. */
 static uint32_t next_largest(double bytes, uint32_t last) {
     uint32_t best = 0;
     double most = 0;
@@ -167,16 +167,16 @@ static bool leaks_exist(void) {
 
 static void *c_exit; /* the C library's function `exit` */
 
-/* Calls exit again while the process is within exit, which goes on with the exit handlers that are
- * left, and ends the process with the new status. */
+/* An exit handler that calls exit a second time, to end the process with another status. The C
+ * library then goes on with the exit handlers that are left. */
 static void exit_again(void *status) {
     void (*again)(int);
     *(void **)&again = c_exit;
     again((int)(intptr_t)status);
 }
 
-/* Makes `status` the exit status. A handler that is registered now runs after the destructors of
- * all libraries, so that none of them is skipped. */
+/* Makes `status` the exit status of the exiting process. The exit handler that is registered now
+ * runs after the destructors of all libraries, so that none of them is skipped. */
 static void exit_with(int status) {
     int (*at_exit)(void (*)(void *), void *, void *);
     c_exit = bfc_c_function("exit");

@@ -14,8 +14,8 @@ static const char *path_of(const struct bfc_who_frame *frame) {
     return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
 }
 
-/* Returns the path of the innermost library on the stack that does not merely hand calls on, as
- * CUDA's runtime does; "" if there is none. */
+/* Returns the path of the innermost library on the site's call stack that does not merely pass
+ * calls on, as CUDA's runtime does; "" if there is none. */
 static const char *library_of(const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     uint32_t i = 0;
@@ -49,8 +49,8 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
-/* Adds up the sites by library. `all` gets the sum over all sites, including those of libraries
- * that are left out. */
+/* Adds up the bytes in use of the call stacks by library, and returns the number of libraries.
+ * `all` gets the sum over all call stacks, including those of libraries that are left out. */
 static size_t add_up(struct bfc_who_library *libraries, double *all) {
     size_t count = 0;
     *all = 0;

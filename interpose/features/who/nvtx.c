@@ -1,7 +1,8 @@
 /*
- * NVTX ranges as tags (BFC_TAGS=nvtx). NVTX loads the library that NVTX_INJECTION64_PATH names, its
- * injection; ours calls the injection that was set before it (the next one). NVTX is header-only:
- * each library of a program has its own copy, and each copy initializes the injection.
+ * Makes NVTX ranges tags (BFC_TAGS=nvtx). NVTX, by which a program names what it does, loads the
+ * library that the environment variable NVTX_INJECTION64_PATH names, its injection. This library
+ * becomes the injection and calls the one that was set before it (the next injection). NVTX is
+ * header-only: each library of a program has its own copy, and each copy initializes the injection.
  *
  * The declarations follow NVTX 3 (nvtxDetail/nvtxTypes.h of the CUDA toolkit).
  */
@@ -19,7 +20,7 @@
 #include "pool/structures/lock.h"
 
 #define PATH_VARIABLE "NVTX_INJECTION64_PATH"
-/* the path of the injection that was set before ours */
+/* the environment variable with the path of the injection that was set before this library */
 #define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH"
 
 typedef void function(void);
@@ -32,7 +33,7 @@ typedef struct attributes {
     uint32_t color;
     int32_t payload_kind, zero;
     uint64_t payload;
-    int32_t message_kind; /* enum message */
+    int32_t message_kind; /* enum message: what `message` points to */
     const void *message;
 } attributes;
 
@@ -61,8 +62,8 @@ static uint32_t name_of_wide(const wchar_t *wide) {
     return bfc_tags_name(narrow_string(wide, text, sizeof text));
 }
 
-/* The names of strings that the program has registered with NVTX, by the strings' handles. The next
- * injection makes the handles if there is one. */
+/* The names of strings that the program has registered with NVTX, by the strings' handles. The
+ * handles come from the next injection if there is one, else from this file. */
 enum { STRINGS = 4096 };
 static struct {
     const void *handle;
@@ -120,8 +121,8 @@ enum module { CORE = 1, DOMAINS = 5 };
     X(DOMAINS, 12, domain_bytes, void *, (const char *text), (text))                               \
     X(DOMAINS, 13, domain_wide, void *, (const wchar_t *text), (text))
 
-/* The functions of the next injection. NULL: there is no next injection, or it does not handle the
- * call. */
+/* The functions of the next injection, the one that was set before this library. NULL: there is no
+ * next injection, or it does not handle the call. */
 static struct {
 #define FIELD(module, number, name, result, parameters, arguments) result(*name) parameters;
     CALLS(FIELD)
@@ -142,8 +143,8 @@ static uint64_t start_range(uint64_t id, uint32_t name) {
     return id;
 }
 
-/* Starts a range. The next injection is called first, because the id that it returns becomes the
- * range's. */
+/* Starts a range. If another injection was set before this library, it is called first, because the
+ * id that it returns becomes the range's. */
 #define STARTED(call, arguments, name) start_range(next.call ? next.call arguments : new_id(), name)
 
 static uint64_t on_start_event(const attributes *event) {
@@ -174,8 +175,9 @@ static void on_domain_end(void *domain, uint64_t id) {
         next.domain_end(domain, id);
 }
 
-/* Returns the level of nesting: the next injection's, which counts the levels of a domain, or
- * without one ours, which counts all ranges of the thread. */
+/* Pushes a range and returns its level of nesting. If another injection was set before this
+ * library, the level is that injection's, which counts the ranges of the domain; else it is the
+ * number of all ranges that the thread had pushed before. */
 #define PUSHED(call, arguments, domain, name)                                                      \
     int level = (int)bfc_tags_push((uint64_t)(domain), name);                                      \
     return next.call ? next.call arguments : level
@@ -242,15 +244,16 @@ static const struct {
 
 enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
 
-/* What NVTX hands to an injection that it initializes: `find` returns, for a module of NVTX, the
- * table of pointers to the places where NVTX keeps its functions, by number. */
+/* What NVTX passes to an injection that it initializes. For a module of NVTX, `find` sets `table`
+ * to an array with an entry for each function, by number: the address of the pointer through which
+ * NVTX calls the function. */
 struct tables {
     size_t size;
     int (*find)(uint32_t module, function ****table, unsigned *size);
 };
 
-/* Returns the place where NVTX keeps the function; NULL: this version of NVTX has no such
- * function. */
+/* Returns the address of the pointer through which NVTX calls the function; NULL: this version of
+ * NVTX has no such function. */
 static function **place_of(const struct tables *tables, size_t call) {
     function ***table;
     unsigned size;
@@ -265,11 +268,13 @@ static void read_places(const struct tables *tables, function **found) {
     }
 }
 
-/* Stores our functions in the places where NVTX keeps its own. `before` has what the places held
- * before the next injection was initialized: a place that differs was set by that injection, whose
- * function ours calls. A program may contain several copies of NVTX. We keep one next function for
- * each call, so in a later copy a place is left alone if its next function is another than in the
- * first copy. */
+/*
+ * Makes NVTX call our functions. `before` has the values of NVTX's function pointers before the
+ * next injection was initialized: a pointer that differs now was set by that injection, and our
+ * function calls what it points to. A program may contain several copies of NVTX. We keep one next
+ * function for each call, so in a later copy a pointer is left alone if its next function is
+ * another than in the first copy.
+ */
 static void take_places(const struct tables *tables, function *const *before, bool first) {
     for (size_t i = 0; i < CALL_COUNT; i++) {
         function **place = place_of(tables, i);
@@ -281,8 +286,8 @@ static void take_places(const struct tables *tables, function *const *before, bo
     }
 }
 
-/* The entry point of this injection, which each copy of NVTX calls once. Returns 0 if it failed,
- * and NVTX makes no more calls then. Thread-safe. */
+/* The entry point of this library as an NVTX injection, which each copy of NVTX calls once. Returns
+ * 0 if it failed, and NVTX makes no more calls then. Thread-safe. */
 int InitializeInjectionNvtx2(get_table_function *get_table);
 
 static const char *own_path(void) {
@@ -290,7 +295,7 @@ static const char *own_path(void) {
     return object ? object->l_name : "";
 }
 
-/* Initializes the next injection. True if there is none. */
+/* Initializes the NVTX injection that was set before this library, if any. False: that failed. */
 static bool begin_next(get_table_function *get_table) {
     const char *path = getenv(NEXT_VARIABLE);
     int (*initialize)(get_table_function *);

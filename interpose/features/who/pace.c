@@ -5,7 +5,7 @@
 #define LN_2 0.69314718055994531
 #define FARTHEST 0x1p60
 
-/* Draws a random number by xorshift64* (Vigna, 2016). */
+/* Returns a random number by xorshift64* (Vigna, 2016), and changes the generator's state. */
 static uint64_t draw_random(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -43,7 +43,8 @@ uint64_t bfc_poisson_next(uint64_t *state, uint64_t interval) {
     return distance < FARTHEST ? (uint64_t)distance : (uint64_t)FARTHEST;
 }
 
-/* For a small x, 1 - e^-x would lose its digits, so x (1 - x/2 + x^2/6) is used. */
+/* The weight is 1 / (1 - e^-x) for x = bytes / interval. For a small x, 1 - e^-x would lose its
+ * digits, so x (1 - x/2 + x^2/6) is used. */
 double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
     if (interval == 0)
         return 1;
@@ -51,15 +52,15 @@ double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
     return 1 / (x < 1e-4 ? x * (1 - x / 2 + x * x / 6) : 1 - exp_minus(x));
 }
 
-/* Returns the mean distance between samples, in blocks of the least size of the class; 0: every
- * block is a sample. */
+/* Returns the mean distance between samples of a class of sizes, in blocks of the class's least
+ * size; 0: every block is a sample. */
 static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     unsigned log = BFC_PACE_LEAST_LOG + pace->doublings;
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* Returns how many of the class's samples are not forgotten yet; one is forgotten with each
- * tick. */
+/* Returns how many samples of this class of sizes count as recent at this time; with each tick one
+ * stops counting. */
 static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }
@@ -71,8 +72,8 @@ static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
-/* Distances are exponentially distributed, which has no memory: when the mean changes, the rest of
- * the present distance may be drawn anew without a bias. */
+/* The distances between samples are exponentially distributed. That distribution has no memory:
+ * when its mean changes, the rest of the present distance may be chosen anew without a bias. */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)

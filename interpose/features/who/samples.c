@@ -15,16 +15,17 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* The random generator and the pace of a thread's sampling. The struct itself is not thread-local,
- * because the loader has little room for the thread-local variables of a library that is opened
- * late. */
+/* The random generator and the distances to the next samples (pace.h) of one thread. The struct
+ * itself is not thread-local, because the loader has little room for the thread-local variables of
+ * a library that is opened late. */
 struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
     uint64_t random;
 };
 static __thread struct sampling *sampling INITIAL_EXEC;
 static __thread bool ends_at_exit INITIAL_EXEC;
-static __thread bool busy INITIAL_EXEC; /* guards against a sample within a sample */
+static __thread bool busy INITIAL_EXEC; /* true while the thread records a sample, so that an
+                                           allocation meanwhile is not sampled */
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -41,13 +42,14 @@ static bool begin_thread(void) {
     return sampling;
 }
 
-/* Returns the time of the thread's last event in ticks, which costs no reading of a clock. */
+/* Returns the time of the thread's last event (interpose/stats/events.h) in ticks of
+ * BFC_PACE_TICK_LOG, which costs no reading of a clock. */
 static uint64_t current_tick(void) {
     return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
 }
 
-/* To be called when the countdown of a class has ended: returns how many blocks the present block
- * stands for; 0 if the block is no sample. */
+/* To be called when the countdown to the next sample has ended in a class of sizes: returns how
+ * many blocks the present block stands for; 0 if the block is no sample. */
 static double weigh_sample(int stacks, unsigned bin) {
     if (stacks == BFC_STACKS_ALL || !begin_thread()) {
         bfc_allocations_until_sample[bin] = 0;
@@ -69,7 +71,7 @@ enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 
 /* bfc_who_lock guards the samples, the ring of the last samples, and their counts. */
 static struct sample *samples;
-static struct bfc_who_mark *recent; /* a ring of the last samples */
+static struct bfc_who_mark *recent; /* a ring buffer of the last samples */
 static size_t count, hand;          /* `hand`: the index of the sample to be checked next */
 static uint64_t taken, lost;
 static uint32_t state; /* atomic: NOT_BEGUN, BEGUN or UNAVAILABLE */
@@ -96,8 +98,9 @@ static void check_some(const struct bfc_arena *arena) {
     }
 }
 
-/* The bit that marks a sample whose block is still allocated, in its arena's sequence number.
- * Samples of contexts that have ended get no mark, because marks are made arena by arena. */
+/* The bit that marks a sample whose block is still in use, in the sample's `arena`. Samples of
+ * contexts that have ended get no mark, because the marks are set by a loop over the existing
+ * arenas. */
 #define LIVE UINT64_C(0x8000000000000000)
 
 static void mark_live(const struct bfc_arena *arena) {
@@ -164,12 +167,13 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
-    /* number of the allocation's event, the thread's last */
+    /* the number of the event that recorded this allocation, which is the thread's last event */
     uint64_t event = bfc_events_thread.event - 1;
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
-        return; /* no arena has the address: the context of the block, of host memory, is ending */
+        return; /* no pool has the address any more: the block is host memory, and its context is
+                   ending */
     uint32_t site = bfc_who_enter_at_site(&stack);
     struct sample sample = {.address = pointer,
                             .id = block.id,
@@ -266,8 +270,8 @@ static void copy_marks(struct bfc_blocks *blocks) {
         blocks->recent[blocks->recent_count++] = recent[i % RECENT];
 }
 
-/* Writes the file without the lock: the tables only grow, and below a count that was copied under
- * the lock nothing changes but the sums of the sites. */
+/* Writes the file of layout/who.h without holding bfc_who_lock: the tables only grow, and below a
+ * count that was copied under the lock nothing changes but the sums over samples. */
 static void write_now(struct bfc_who_header *header, struct bfc_blocks *blocks) {
     pool_lock(&bfc_who_lock);
     header->executable = bfc_sites_executable();

@@ -21,17 +21,20 @@ enum {
     TAGS = 1 << 12,
 };
 
-/* The tables in memory. Sites, frames, objects and texts are published to readers; the other arrays
- * serve to find elements in those. */
+/* The tables in memory. Other processes read the sites, frames, objects and texts from a file
+ * (layout/who.h); the other arrays serve to find elements in those. */
 static struct tables {
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
     struct bfc_who_object objects[OBJECTS];
     char texts[TEXTS];
     uint64_t hashes[SITES];
-    uint32_t slots[SLOTS];           /* hash table of sites, by index; 0: the slot is free */
-    uint32_t text_slots[TEXT_SLOTS]; /* hash table of texts, by offset; 0: the slot is free */
-    uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
+    uint32_t slots[SLOTS];           /* hash table: each slot has the index of a site; 0: the slot
+                                        is free */
+    uint32_t text_slots[TEXT_SLOTS]; /* hash table: each slot has the offset of a text; 0: the slot
+                                        is free */
+    uint64_t maps[OBJECTS];          /* for each object, the address of its struct link_map; 0: it
+                                        was unloaded */
 } * tables;
 
 struct bfc_sites bfc_sites;
@@ -50,7 +53,8 @@ static void begin_forks(void) {
         at_fork(NULL, NULL, in_child, NULL);
 }
 
-/* Reserves the tables. Site 0 has no frames, and the text at offset 0 is empty. */
+/* Reserves the tables. Site 0 stands for all call stacks without a site of their own, and has no
+ * frames; the text at offset 0 is empty. */
 static void begin_sites(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
@@ -65,7 +69,7 @@ static void begin_sites(void) {
 }
 
 bool bfc_sites_begin(void) {
-    static uint32_t begun; /* atomic: 1 once the tables are reserved, or could not be */
+    static uint32_t begun; /* atomic: 1 once the tables are reserved, or the attempt has failed */
     if (UNLIKELY(!bfc_load_acquire(&begun))) {
         pool_lock(&bfc_who_lock);
         if (!begun)
@@ -104,13 +108,13 @@ struct bfc_stack_tables bfc_sites_now(void) {
 }
 
 static uint64_t hash_text(const char *text) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* the start value of the hash FNV-1a */
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;
 }
 
-/* Returns the slot that holds the text, or the free slot where it belongs. */
+/* Returns the slot of the hash table that holds the text, or the free slot where it belongs. */
 static uint32_t *slot_of_text(const char *text) {
     size_t slot = hash_text(text) % TEXT_SLOTS;
     while (tables->text_slots[slot] && strcmp(tables->texts + tables->text_slots[slot], text) != 0)
@@ -144,8 +148,9 @@ static bool is_same(const struct bfc_who_object *one, const struct bfc_who_objec
     return one->start == other->start && one->end == other->end && one->path == other->path;
 }
 
-/* Returns the index of an object in the table, to which the object is added if it is new; OBJECTS
- * if the table is full. Unloaded objects stay in the table, because frames refer to them. */
+/* Returns the index of a loaded object in the table, to which the object is added if it is new;
+ * OBJECTS if the table is full. Unloaded objects stay in the table, because frames refer to
+ * them. */
 static size_t list_object(const struct bfc_who_object *object, uint64_t map) {
     size_t i = 0;
     while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
@@ -167,8 +172,8 @@ static size_t index_of(struct bfc_readable *readable, const struct bfc_object *o
     return list_object(&listed, object->map);
 }
 
-/* Forgets the unwind rules that were found so far if an object was unloaded, since another object
- * may be loaded at its addresses. */
+/* Forgets all unwind rules if a library was unloaded, since another may be loaded at its
+ * addresses. */
 static void look_for_unloaded(struct bfc_readable *readable) {
     bool unloaded = false;
     for (size_t i = 0; i < bfc_sites.object_count; i++) {
@@ -183,7 +188,8 @@ static void look_for_unloaded(struct bfc_readable *readable) {
         bfc_frame_rules_forget();
 }
 
-/* Remembers the last object, because most frames lie in the same object as the frame before. */
+/* The loaded object that contains the last frame. It is tried first for the next one, because
+ * neighbouring frames often lie in the same object. */
 struct placing {
     struct bfc_readable readable;
     struct bfc_object object;
@@ -211,7 +217,8 @@ static void add_native_frames(const struct bfc_stack *stack) {
         bfc_sites.frames[bfc_sites.frame_count++] = frame_of(&placing, stack->calls[i]);
 }
 
-/* Returns the slot that holds the stack's site, or the free slot where it belongs. */
+/* Returns the slot of the hash table that holds the stack's site, or the free slot where it
+ * belongs. */
 static uint32_t *slot_of(const struct bfc_stack *stack) {
     size_t slot = stack->hash % SLOTS;
     while (tables->slots[slot] && tables->hashes[tables->slots[slot]] != stack->hash)

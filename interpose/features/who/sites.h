@@ -23,7 +23,7 @@
 
 struct bfc_stack {
     size_t native, python;
-    uint32_t tag; /* offset of the tag's text; 0: no tag */
+    uint32_t tag; /* offset of the tag's text in bfc_sites.texts; 0: no tag */
     uint64_t hash;
     uint64_t calls[BFC_NATIVE_MOST];
     struct bfc_who_frame frames[BFC_PYTHON_MOST];
@@ -38,36 +38,41 @@ struct bfc_sites {
 };
 extern struct bfc_sites bfc_sites;
 
-/* Returns the tables as a trace needs them. Takes the lock itself; what it returns may be read
- * without the lock, because elements below the counts never change, except for sums. */
+/* Returns the tables with the number of their entries, for a trace. Takes bfc_who_lock itself. The
+ * tables may be read without the lock, because entries below the counts never change, except for
+ * the sums over samples. */
 struct bfc_stack_tables bfc_sites_now(void);
 
-/* Guards the sites and the samples. The caller of each function below must hold it, unless the
- * function says otherwise. A thread that holds it may wait for a pool's lock, but for no other. */
+/* Guards the sites and the samples. The caller of each function below must hold this lock, unless
+ * the function says otherwise. A thread that holds it may wait for a pool's lock, but for no other
+ * lock. */
 extern struct pool_lock bfc_who_lock;
 
-/* Reserves the tables at the first call, without the lock. False: the host has no memory. */
+/* Reserves the tables at the first call. Called without bfc_who_lock. False: the host has no
+ * memory. */
 bool bfc_sites_begin(void);
 
-/* Returns the text's offset, after adding it if it is new; 0, the empty text's, if there is no
- * room. */
+/* Returns the offset of the text in bfc_sites.texts, after adding the text if it is new; 0, the
+ * offset of the empty text, if there is no room. */
 uint32_t bfc_sites_text(const char *text);
 
 /* Returns the offset of a tag's text, as bfc_sites_text does, but the offset of "(other tags)" once
  * there are too many different tags. */
 uint32_t bfc_sites_tag(const char *text);
 
-/* Returns the offset of the executable's path, read once, since a program may be renamed. */
+/* Returns the offset of the executable's path in bfc_sites.texts. The path is read only once, since
+ * the file may be renamed while the program runs. */
 uint32_t bfc_sites_executable(void);
 
-/* Returns the stack's site, after adding it if it is new; 0 if there is no room. */
+/* Returns the index of the site of this call stack, after adding the site if it is new; 0 if there
+ * is no room. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
 
-/* Takes the calling thread's stack, native and Python. To be called without the lock, once
- * bfc_sites_begin has succeeded. */
+/* Records the calling thread's call stack, with its native and Python frames, and its tag. To be
+ * called without bfc_who_lock, once bfc_sites_begin has succeeded. */
 void bfc_who_take_stack(struct bfc_stack *stack);
 
-/* As bfc_sites_find, but takes the lock first, and leaves it held. */
+/* As bfc_sites_find, but takes bfc_who_lock first, and leaves it held. */
 uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
 
 #endif

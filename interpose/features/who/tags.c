@@ -12,19 +12,20 @@ enum { LEVELS = 24, NAME_BYTES = 64, TEXT_BYTES = 512, OPEN = 1024, PROBES = 16 
 
 struct level {
     uint64_t domain;
-    uint64_t range; /* the id of a range that was started; 0: the name was pushed */
+    uint64_t range; /* the id of a range that was started with one; 0: the name was pushed */
     uint32_t name;
 };
 
 static __thread struct {
     struct level levels[LEVELS];
     unsigned count;
-    unsigned beyond; /* how many names were pushed when there was no room, and not popped yet */
-    bool known;      /* whether `text` joins the names that are pushed now */
-    uint32_t text;   /* offset of the text that joins all names */
+    unsigned beyond; /* how many names were pushed while `levels` was full, and not popped yet */
+    bool known;      /* whether `text` is that of the present names */
+    uint32_t text;   /* offset in bfc_sites.texts of the text that joins all names */
 } own INITIAL_EXEC;
 
-static uint64_t open_ranges[OPEN]; /* atomic: ids of started ranges that have not ended; 0: free */
+static uint64_t open_ranges[OPEN]; /* atomic: ids of started ranges that have not ended; 0: the
+                                      entry is free */
 
 static uint64_t *slot_with(uint64_t id, uint64_t wanted) {
     size_t first = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 54);
@@ -47,7 +48,7 @@ static void remove_level(unsigned i) {
     own.known = false;
 }
 
-/* Removes from the thread's stack the ranges that another thread has ended. */
+/* Removes from the thread's stack of names the ranges that another thread has ended. */
 static void drop_ended(void) {
     for (unsigned i = own.count; i-- > 0;)
         if (own.levels[i].range && !slot_with(own.levels[i].range, own.levels[i].range))
@@ -138,7 +139,8 @@ uint32_t bfc_tags_now(void) {
     return own.text;
 }
 
-/* no NVTX range has this domain, since NVTX's domains are addresses */
+/* The domain of names from the public interface. NVTX's domains are addresses, so that no NVTX
+ * range has this one. */
 #define PUBLIC_DOMAIN UINT64_MAX
 
 int bfc_tag_push(const char *name) {

@@ -28,7 +28,8 @@ void bfc_who_take_stack(struct bfc_stack *stack) {
     bool in_handler;
     stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST, &in_handler);
     stack->python = 0;
-    if (!in_handler) /* a signal may have come while the interpreter changed its list of frames */
+    if (!in_handler) /* Python's frames are not read within a signal handler: the signal may have
+                        come while the interpreter was changing its list of frames */
         bfc_walk_python(stack->calls, stack->native, add_python_frame, stack);
     stack->tag = bfc_tags_now();
     stack->hash = mix_word(stack->native, stack->tag);

@@ -10,8 +10,9 @@
 #include "interpose/features/who/stacks/readable.h"
 #include "interpose/table/feature.h"
 
-/* Writes the file if a reader has asked for it. A reader asks by raising a word in the segment, and
- * the library answers by storing the word's value in another. */
+/* Writes the file of call stacks (layout/who.h) if another process has asked for it. It asks by
+ * raising `who_asked` in the segment, and the library answers by storing that value in
+ * `who_written`. */
 static void write_if_asked(struct bfc_segment_header *published) {
     static uint32_t blocks_written;
     uint32_t asked = bfc_load_acquire(&published->who_asked);
@@ -23,8 +24,9 @@ static void write_if_asked(struct bfc_segment_header *published) {
     bfc_store_release(&published->who_written, asked);
 }
 
-/* Notes a free for the list of leaks and invalid frees. A failed free counts even if no pool has
- * the address: after a first free of the block, its region may have gone back to the driver. */
+/* Stores the call stack of a free for the report on leaks and invalid frees (BFC_SUMMARY=leaks). A
+ * failed free counts even if no pool has the address: after a first free of the block, its region
+ * may have gone back to the driver. */
 static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                       bool may_wait) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -37,7 +39,7 @@ static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult res
         bfc_who_refused_free(pointer);
 }
 
-/* Adds the libraries that hold most, over all devices. */
+/* Adds to the message the libraries that hold most memory, over all devices. */
 static void name_holders(struct bfc_message *message) {
     enum { SHOWN = 3 };
     struct bfc_who_library largest[SHOWN];

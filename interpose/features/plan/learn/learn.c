@@ -1,13 +1,14 @@
 /*
  * BFC_PLAN=auto: finds the loops that the program runs, plans them in another thread, and has the
- * plans followed. The thread alone changes a learner once that is in the list.
+ * plans followed. There is a learner for each pool; once it is in the thread's list, that thread
+ * alone changes it.
  *
  * A pool notes its calls (bfc_pool_take_notes) while nothing repeats or a plan no longer fits. A
- * thread of low priority looks at the notes now and then. If it recognises a loop that it has
+ * thread of low priority searches the notes now and then. If it recognises a loop that it has
  * planned, that plan is followed again; if the last allocations repeat three times, they are
  * planned and the plan is followed. The program's calls only take notes. Bounds: after notes of
  * MOST_NOTES calls there is a pause; a pool has at most BFC_MOST_LEARNED_LOOPS plans; planning
- * takes a few seconds a plan, and looking a small fraction of one processor.
+ * takes a few seconds a plan, and searching a small fraction of one processor.
  *
  * Nothing is learned in a forked child or once the process exits. Learning for a pool ends with its
  * context, even while a plan is being made.
@@ -35,61 +36,73 @@
 #define MOST_NOTES ((uint64_t)1 << 20)
 #define FIRST_LOOK 24 /* the thread first looks for a loop when it has this many notes of calls */
 #define PLANNING_SECONDS 2.0
-#define LEAST_SHARE 8 /* a loop is planned if it uses at least this fraction of the peak in use */
-#define LOOKING_SHARE 32 /* looking for loops takes at most this fraction of a processor */
-#define AHEAD_SHARE 8    /* looking up the gaps of plans takes at most this fraction */
+/* a loop is planned if at some time it uses at least 1/LEAST_SHARE of the pool's peak in use */
+#define LEAST_SHARE 8
+/* searching for loops takes at most 1/LOOKING_SHARE of a processor's time */
+#define LOOKING_SHARE 32
+/* looking up the gaps of plans (gaps.h) takes at most 1/AHEAD_SHARE of a processor's time */
+#define AHEAD_SHARE 8
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
-/* the thread sleeps for at most this fraction of the time since the last call */
+/* the thread sleeps for at most 1/NAP_SHARE of the time since the program's last call */
 #define NAP_SHARE 8
-#define MOST_ENDED 8 /* the most arenas of ended contexts that may wait for the thread */
+/* how many arenas of ended contexts may wait for the thread, before no new ones are learned */
+#define MOST_ENDED 8
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-/* the thread looks for another plan after this many periods in which the plan served badly; doubled
- * for each learned loop */
+/* the thread looks for another plan after this many repetitions of the loop in which many
+ * allocations got no planned place; the number is doubled for each learned loop */
 #define POOR_PERIODS 32u
-/* weight of a period in which a third of the allocations miss; a tenth has weight 1 */
+/* how much a repetition of the loop counts in which a third of the allocations got no planned
+ * place; one in which a tenth got none counts 1 */
 #define POOR_WEIGHT 4
 /* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
 #define NICENESS 10
-#define PAUSE_TIMES 4 /* a pause lasts at least this many times as long as taking notes did */
+/* a pause after full notes lasts at least this many times as long as it took to fill them */
+#define PAUSE_TIMES 4
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
 /* What is known of one arena's calls. It holds a reference to the arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* room for MOST_NOTES notes, mapped; NULL with BFC_PLAN=FILE */
+    struct bfc_pool_note *notes; /* array of MOST_NOTES notes, by mmap; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole;             /* the notes hold every call since the context began */
+    bool whole;             /* whether the notes hold every call since the context began */
     uint64_t next_look;     /* number of notes at which the thread looks for a loop next */
     uint64_t next_look_ns;  /* earliest time at which the thread looks for a loop again */
     uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan */
     uint64_t since_ns;      /* when the learner entered its present state */
     uint64_t pause_ns;      /* length of the next pause */
-    /* as of the last look: how many notes there were, and how many bytes of pages had moved */
+    /* as of the last search for a loop: how many notes there were, and how many bytes of pages the
+     * pool had moved */
     uint64_t looked, moved;
     /* how often the thread still tries to give back memory that the plan replaces */
     uint64_t trims;
-    uint64_t periods;          /* how many periods were counted when the plan began */
-    uint64_t followed, missed; /* the counters when the plan's fit was last judged */
+    uint64_t periods;          /* how many repetitions of the loop were counted when the plan
+                                  began */
+    uint64_t followed, missed; /* the segment's counters of these names when it was last judged
+                                  how well the plan fits */
     uint64_t seen;             /* how many calls were counted at the thread's last visit */
-    unsigned bad_periods;      /* weighted count of bad periods in a row */
-    unsigned most_bad_periods; /* count of bad periods at which the plan is given up */
-    unsigned poor_periods;     /* weighted count of poor periods, less that of good ones */
+    unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
+                                  (is_bad); the worst count more */
+    unsigned most_bad_periods; /* the value of bad_periods at which the plan is given up */
+    unsigned poor_periods;     /* how many repetitions of the loop went poorly (is_poor), less those
+                                  that went well; the worst count more */
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
 };
 
-/* atomic: list of new learners, from which the thread takes them */
+/* atomic: list of the learners of new pools, which the thread takes from it */
 static struct learner *new_learners;
-/* atomic: how many learners there were so far; a futex on which the thread sleeps */
+/* atomic: how many new learners were added so far; a futex on which the thread sleeps */
 static uint32_t arrivals;
-static unsigned taught; /* atomic: how many learners exist */
+static unsigned taught; /* atomic: how many learners exist, in the list of new ones or the thread's
+                           own */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -115,7 +128,9 @@ static void pause_for_long(struct learner *learner) {
     learner->pause_ns = 2 * bfc_min(pause, LONGEST_PAUSE_NS / 2);
 }
 
-/* Returns the plan's event at which the program is now, from the notes taken since the look. */
+/* Returns which event of the loop's plan the program's next allocation should be. `position` was
+ * found from the first `looked` notes; the allocations that were noted since then are added to
+ * it. */
 static uint32_t position_now(const struct learner *learner, struct bfc_position position,
                              uint64_t looked) {
     uint64_t passed = 0, now = bfc_pool_notes(learner->arena->pool);
@@ -160,8 +175,8 @@ static void add_free(struct events *events, uint64_t id) {
         events_add_free(events, allocation);
 }
 
-/* Returns the number of a thread: threads are numbered from 1 on as they occur in the notes, and
- * those beyond MOST_THREADS share a number. */
+/* Threads are numbered from 1 on as they occur in the notes, and those beyond MOST_THREADS share a
+ * number. */
 enum { MOST_THREADS = 64 };
 
 struct threads {
@@ -211,11 +226,13 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
     return true;
 }
 
-/* Returns from which note on a loop may be planned. With pages a plan pays off only while pages
- * keep moving: where they rest, or sizes vary, the pool holds little more than what is in use, and
- * the memory reserved for a plan may be more. So the result is the note since which pages were seen
- * to move; 0: the pages rest, so no loop may be planned. UINT64_MAX: the pool has no pages, so any
- * loop may. */
+/*
+ * Returns the number of notes within which a loop's first repetition must have ended for the loop
+ * to be planned; UINT64_MAX: any loop may be. With pages a plan pays off only while pages keep
+ * moving: where they rest, or sizes vary, the pool holds little more than what is in use, and the
+ * memory reserved for a plan may be more. So for a pool with pages that is the number of notes at
+ * the last search if pages have moved since, else 0, so that no loop is planned.
+ */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
     if (!bfc_pool_page_stats(learner->arena->pool, &pages))
@@ -226,7 +243,8 @@ static uint64_t moving_from(struct learner *learner, uint64_t count) {
     return from;
 }
 
-/* Finds where the program is in a loop, which is planned if it is new. */
+/* Finds the loop that the program runs and the event that comes next in it. A loop that is not
+ * known yet is planned. */
 static struct bfc_position find_position(struct learner *learner, const struct events *events,
                                          uint64_t count) {
     struct bfc_pool_stats stats;
@@ -242,8 +260,9 @@ static struct bfc_position find_position(struct learner *learner, const struct e
                                                            learner->whole, &limits);
 }
 
-/* Sets the earliest time of the next look so that looking keeps to its share of a processor. A look
- * that planned a loop does not count, since that happens a few times at most. */
+/* Sets when the thread may search for a loop again, so that searching takes only its share of a
+ * processor. A search that planned a loop does not count, since that happens a few times at
+ * most. */
 static void count_time(struct learner *learner, uint64_t start, bool learned) {
     uint64_t end = bfc_now_ns(), owed = bfc_max(learner->next_look_ns, end);
     learner->next_look_ns = learned ? end : owed + LOOKING_SHARE * (end - start);
@@ -273,8 +292,9 @@ static void attend_listening(struct learner *learner) {
         pause_for_long(learner);
 }
 
-/* Gives back what the pool used before the plan, once a whole period was served from the plan's
- * memory. Tries this at several visits, since blocks may still be pending. */
+/* Gives back the regions that the pool used before it followed the plan, once a whole repetition of
+ * the loop was served from the plan's memory. This is tried at several visits, since blocks may
+ * still be pending. */
 static void trim_replaced(struct learner *learner) {
     if (!learner->trims || !bfc_load_relaxed(&published_plan(learner)->memory) ||
         bfc_load_relaxed(&published_plan(learner)->periods) < learner->periods + 2 ||
@@ -311,10 +331,12 @@ static bool look_ahead(struct learner *learner) {
     return more;
 }
 
-/* Whether the plan no longer fits: in one period hardly any allocation was as planned, or in
- * several in a row less than half of them. A loop that changes so much may be recognised again at
- * once, and alternating between plans costs more than the misses: so the limit doubles each time,
- * and falls again while plans fit. */
+/*
+ * Whether the plan no longer fits: in one repetition of the loop hardly any allocation was as
+ * planned, or in several in a row less than half of them. A loop that changes so much may be
+ * recognised again at once, and alternating between plans costs more than the misses: so the limit
+ * doubles each time, and falls again while plans fit.
+ */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
         learner->bad_periods = 0;
@@ -328,15 +350,16 @@ static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     return true;
 }
 
-/* Whether so many allocations have missed for so long that looking for another plan is worth its
- * time. */
+/* Whether so many allocations have missed their planned places, and for so long, that looking for
+ * another plan is worth its time. */
 static bool is_poor(struct learner *learner, uint64_t good, uint64_t bad) {
     unsigned learned_loops = learner->learned_loops.count,
              weight = 2 * bad > good ? POOR_WEIGHT : 1;
     if (9 * bad > good)
         learner->poor_periods += weight;
     else if (learner->poor_periods > 0)
-        /* a good period makes up for a poor one, which may have come from an inner loop */
+        /* a repetition that went well makes up for one that did not, which may have come from an
+         * inner loop */
         learner->poor_periods--;
     return learned_loops < BFC_MOST_LEARNED_LOOPS &&
            learner->poor_periods >= POOR_WEIGHT * POOR_PERIODS << learned_loops;
@@ -381,8 +404,8 @@ static void stop_for_good(struct learner *learner) {
     learner->notes = NULL;
 }
 
-/* Frees a learner whose context has ended. False: others still refer to the arena, whose followers
- * use the learner's plans, so it cannot be freed yet. */
+/* Frees a learner whose context has ended. False: others still refer to the arena, which may still
+ * follow the learner's plans, so it cannot be freed yet. */
 static bool dismiss_learner(struct learner *learner) {
     stop_for_good(learner);
     if (bfc_load_acquire(&learner->arena->references) > 1)
@@ -398,8 +421,8 @@ static bool is_busy(const struct learner *learner) {
     return learner->state == LISTENS || (learner->state == FOLLOWS && learner->trims);
 }
 
-/* Whether the program has made calls since the thread's last visit. They are not counted during a
- * pause. */
+/* Whether the pool was seen to make calls since the thread's last visit. During a pause calls are
+ * not counted. */
 static bool has_moved(struct learner *learner) {
     uint64_t followed, missed;
     read_progress(learner, &followed, &missed);
@@ -409,7 +432,7 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* Returns how long the thread may sleep before it has to visit the learners again. */
+/* What the thread's visit to all learners has found, which decides how long it sleeps. */
 struct need {
     bool soon;  /* whether the next visit is to be soon, if the program makes calls at all */
     bool moves; /* whether the program makes calls, or work is left in any case */
@@ -457,7 +480,8 @@ static void sleep_for(uint32_t seen, uint64_t ns) {
     syscall(SYS_futex, &arrivals, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
 }
 
-/* The thread sleeps the longer, the longer the program has made no call. */
+/* Returns for how many nanoseconds the thread sleeps: the longer, the longer ago (`still_ns`) the
+ * program's last call is. */
 static uint64_t nap_of(const struct need *need, uint64_t still_ns) {
     uint64_t least = need->soon ? QUICK_NAP_NS : SLOW_NAP_NS;
     return bfc_max(least, bfc_min(still_ns / NAP_SHARE, LONGEST_NAP_NS));
@@ -467,7 +491,7 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    /* in Linux the priority is that of one thread */
+    /* in Linux this sets the priority of the calling thread alone */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
@@ -481,7 +505,7 @@ static void *run_learning(void *unused) {
 }
 
 static bool start_once(void) {
-    static bool started; /* atomic: the thread was started */
+    static bool started; /* atomic: whether the thread was started */
     return bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_learning, NULL);
 }
 
@@ -507,8 +531,8 @@ static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     return learner;
 }
 
-/* Whether contexts come and go faster than the thread can follow, so that nothing could be
- * learned. */
+/* Whether so many ended contexts are still to be cleaned up by the thread that contexts seem to
+ * come and go too fast for anything to be learned. */
 static bool is_behind(void) {
     unsigned living = 0;
     struct bfc_arena *arena = NULL;

@@ -7,7 +7,8 @@
 #include "planner/period/align.h"
 #include "planner/period/usual.h"
 
-/* When the last allocations are compared with a loop, one in DIFFERENT may have another size. */
+/* A loop is recognised if of the last COMPARED allocations at most one in DIFFERENT has another
+ * size than in the loop. */
 enum { COMPARED = 32, DIFFERENT = 4 };
 
 static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *learned_loop,
@@ -49,9 +50,9 @@ static struct bfc_position recognise_as_planned(const struct bfc_learned_loops *
     return position;
 }
 
-/* To recognise a loop from which allocations are missing, or between whose allocations others come,
- * the last ALIGNED allocations are aligned with it, at most TRIED times, wherever FIRST_SAME of the
- * last FIRST allocations fit. */
+/* A loop may run with allocations missing, or with others between its own. To recognise it, the
+ * last ALIGNED allocations are aligned with it wherever FIRST_SAME of the last FIRST allocations
+ * fit, at most TRIED times. It is recognised if ALIGNED_SAME of them match. */
 enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
 
 /* Returns the loop's sizes backwards, twice in a row, so that every rotation of the loop is a part
@@ -71,8 +72,8 @@ static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *la
     return same >= FIRST_SAME;
 }
 
-/* Counts how many of the last allocations the best alignment matches, and sets the event of the
- * loop that comes next. */
+/* Counts how many of the last ALIGNED allocations the best alignment with the loop matches, and
+ * sets `*event` to the event of the loop that comes next. */
 static uint32_t find_best(const struct bfc_learned_loop *learned_loop, const uint64_t *last,
                           uint32_t *event) {
     uint32_t places[ALIGNED], most = 0, period = learned_loop->plan.header->period, tries = TRIED;

@@ -12,13 +12,15 @@
 struct bfc_learned_loop {
     struct bfc_plan plan;
     struct plan_lead lead; /* the allocations that came before the loop */
-    uint64_t bound, peak;  /* in bytes */
+    uint64_t bound, peak;  /* in bytes: the least that any plan of the loop needs, and what this
+                              plan needs */
 };
 
 struct bfc_learned_loops {
     struct bfc_learned_loop *list[BFC_MOST_LEARNED_LOOPS];
     unsigned count;
-    /* the loop that just runs without fitting, and so is not to be recognised; NULL: none */
+    /* the loop whose plan was given up last because it served badly, and so is not to be recognised
+     * at once again; NULL: none */
     const struct bfc_learned_loop *avoided;
 };
 

@@ -12,7 +12,7 @@
 
 #define COPY(readable, address, value) bfc_readable_copy(readable, address, value, sizeof *(value))
 
-/* A copy of glibc's struct dl_find_object, which older headers do not have. */
+/* A copy of the struct dl_find_object of glibc 2.35, which older headers do not have. */
 struct found {
     unsigned long long flags;
     void *start, *end, *map, *index;
@@ -26,9 +26,9 @@ static int find_nothing(void *address, struct found *found) {
     return -1;
 }
 
-/* Returns _dl_find_object, or find_nothing if the C library has no such function. */
+/* Returns the C library's _dl_find_object, or find_nothing if it has no such function. */
 static find_object *get_finder(void) {
-    static find_object *known; /* atomic; NULL: not looked for yet */
+    static find_object *known; /* atomic; NULL: the function was not looked for yet */
     find_object *found = bfc_load_relaxed(&known);
     if (UNLIKELY(!found)) {
         *(void **)&found = bfc_c_function("_dl_find_object");
@@ -38,8 +38,8 @@ static find_object *get_finder(void) {
     return found;
 }
 
-/* Finds the program headers of an object. For the executable the kernel gives them; in other
- * objects they follow the ELF header. */
+/* Finds the program headers of a loaded object. For the executable the kernel gives their address;
+ * other objects have it in their ELF header. */
 static bool find_headers(struct bfc_readable *readable, const struct link_map *node, uint64_t *at,
                          uint64_t *count) {
     ElfW(Ehdr) header;
@@ -78,11 +78,12 @@ static bool read_headers(struct bfc_readable *readable, const struct link_map *n
     return true;
 }
 
-/* Goes through the loader's list for the last object that begins at or below the address, and
- * checks that it contains the address. */
+/* Goes through the loader's list of objects for the last one that begins at or below the address,
+ * and checks that it contains the address. */
 static bool find_in_list(struct bfc_readable *readable, uint64_t address,
                          struct bfc_object *object) {
-    /* the most objects visited: a list that another thread changes may seem to be a circle */
+    /* the most objects visited: a list that another thread changes meanwhile may seem to have a
+     * cycle */
     enum { MOST = 10000 };
     struct link_map node, best = {0};
     uint64_t at = &_r_debug ? (uint64_t)_r_debug.r_map : 0;
@@ -96,14 +97,16 @@ static bool find_in_list(struct bfc_readable *readable, uint64_t address,
            address - object->start < object->end - object->start;
 }
 
-/* The objects that were found last are kept, because going through the loader's list takes long. */
+/* The objects that were found last are kept here, because going through the loader's list takes
+ * long. */
 enum { KEPT = 64 };
 static struct kept {
     struct bfc_object object; /* if `map` is 0, this entry is empty */
     struct link_map node;
 } kept[KEPT];
 static unsigned kept_next;
-/* atomic: a lock for kept and kept_next; a thread that finds it taken does without them */
+/* atomic: a lock for kept and kept_next; a thread that finds it taken does not wait, but goes
+ * through the loader's list */
 static bool kept_busy;
 
 static bool is_unchanged(struct bfc_readable *readable, const struct kept *object) {

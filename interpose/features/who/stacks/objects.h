@@ -1,10 +1,11 @@
 /*
  * Finds loaded objects (the executable and shared libraries) without a lock.
  *
- * dl_iterate_phdr takes a lock of the loader. A callback of it that waits for another thread would
- * hang if that thread took a sample, and the child of a fork during the call could never take one.
- * _dl_find_object of glibc 2.35 takes no lock; with an older glibc the loader's list is read as
- * memory that may change at any moment (readable.h). Thread-safe; allocates nothing.
+ * The usual dl_iterate_phdr takes a lock of the loader. If a program's callback of it waited for
+ * another thread, and that thread called it to record a call stack, both would hang; and in the
+ * child of a fork during such a call the lock would never be free. _dl_find_object of glibc 2.35
+ * takes no lock; with an older glibc the loader's list is read as memory that may change at any
+ * moment (readable.h). Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_OBJECTS_H
 #define BFC_INTERPOSE_OBJECTS_H
@@ -15,23 +16,24 @@
 
 #include "interpose/features/who/stacks/readable.h"
 
-/* An object as it was when it was found. Another thread may unload it at any moment, so its memory
- * may only be read through readable.h. */
+/* A loaded object as it was when it was found. Another thread may unload it at any moment, so its
+ * memory may only be read through readable.h. */
 struct bfc_object {
     uint64_t start, end; /* the addresses of the object */
-    uint64_t index;      /* address of PT_GNU_EH_FRAME, the index of its unwind tables; 0: none */
+    uint64_t index;      /* address of its PT_GNU_EH_FRAME, the index of its unwind tables; 0: it
+                            has none */
     uint64_t map;        /* address of its struct link_map */
 };
 
-/* Finds the object that contains the address. False: there is none. */
+/* Finds the loaded object that contains the address. False: there is none. */
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object);
 
-/* Sets where the object was loaded, and its path, cut to `most` bytes; the executable's path is "".
- * False: the object was unloaded. */
+/* Sets `loaded_at` to the address where the object was loaded, and `path` to its path, cut to
+ * `most` bytes; the executable's path is "". False: the object was unloaded. */
 bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *object,
                      uint64_t *loaded_at, char *path, size_t most);
 
-/* Whether the object exports this name. */
+/* Whether the loaded object exports a symbol of this name. */
 bool bfc_object_offers(struct bfc_readable *readable, const struct bfc_object *object,
                        const char *name);
 

@@ -8,25 +8,26 @@
 #include "interpose/host/c_library.h"
 
 /*
- * ---- by CPython's own structures, without the GIL ----
- *
- * Most programs release the GIL around CUDA's calls (PyTorch, Numba, ctypes). The calling thread's
- * own chain of frames does not change meanwhile, and it keeps all objects alive to which it refers.
- * The offsets differ between versions (3.11, 3.12, …), but are the same in all releases of one:
- * they are from Include/internal/pycore_frame.h and other headers of each version. Only tested
- * versions are listed (docs/who.md).
+ * Python frames are read from CPython's own structures, without the GIL, because most programs
+ * release the GIL around CUDA's calls (PyTorch, Numba, ctypes). The calling thread's own chain of
+ * frames does not change while the thread is here, and it keeps all objects alive to which it
+ * refers. The offsets differ between versions (3.11, 3.12, …), but are the same in all releases of
+ * one version: they are from Include/internal/pycore_frame.h and other headers of each version.
+ * Only tested versions are listed (docs/who.md).
  */
 
 #define NONE SIZE_MAX
 
 struct layout {
     const char *version; /* what Py_GetVersion's text begins with */
-    /* Offsets in bytes from the start of a structure. */
-    size_t thread_frame; /* a pointer to the innermost frame, or to the C frame that points there */
-    size_t c_frame_frame; /* NONE in versions without a C frame */
+    /* The following are offsets in bytes from the start of CPython's structures. */
+    size_t thread_frame;  /* thread state: a pointer to the innermost frame, or to the C frame that
+                             points there */
+    size_t c_frame_frame; /* C frame: a pointer to the innermost frame; NONE in versions without C
+                             frames */
     size_t frame_code, frame_previous, frame_instruction, frame_owner;
     size_t code_file, code_function, code_first_traceable, code_instructions;
-    size_t text_state, text_ascii; /* flags of a text; the bytes of an ASCII text */
+    size_t text_state, text_ascii; /* a Python string's flags, and its bytes if all are ASCII */
 };
 
 static const struct layout layouts[] = {
@@ -36,11 +37,13 @@ static const struct layout layouts[] = {
     {"3.14.", 72, NONE, 0, 8, 56, 74, 112, 128, 192, 208, 32, 40},
 };
 
-/* Returns the layout for what Py_GetVersion returns; NULL if it is not known. */
+/* Returns the layout of CPython's structures for what Py_GetVersion returns; NULL if it is not
+ * known. */
 static const struct layout *find_layout(const char *version) {
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
-            !strstr(version, "free-threading")) /* without the GIL, object headers are larger */
+            !strstr(version, "free-threading")) /* in builds without the GIL, objects have a larger
+                                                   header */
             return &layouts[i];
     return NULL;
 }
@@ -69,16 +72,17 @@ static struct python {
 #define FIELD(name, result, parameters) result(*name) parameters;
     CALLS(FIELD)
 #undef FIELD
-    void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 it has another name */
-    const object *code_type;     /* PyCode_Type */
+    void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 the function has another
+                                    name */
+    const object *code_type;     /* the type PyCode_Type, by which a code object is recognized */
     const struct layout *layout; /* NULL: the structures of this version are not known */
     /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
 } python;
 
-/* Whether the interpreter was found. It may be loaded after CUDA, so the search is repeated until
- * then. */
+/* Whether the interpreter was found in the process. A program may load it after CUDA, so the search
+ * is repeated until it is found. */
 static uint32_t state;
 enum { UNKNOWN, FILLING, FOUND, GONE };
 static uint64_t object_of_python; /* address of the interpreter's struct link_map, once found */
@@ -109,8 +113,9 @@ static bool fill_layout(const struct link_map *from) {
     return all;
 }
 
-/* Fills in `python` with the functions of an object that exports PyFrame_GetBack. If the object
- * lacks one of the others, `state` stays at FILLING, which ends the search for good. */
+/* Fills in `python` with the functions of a loaded object that exports PyFrame_GetBack. If the
+ * object lacks another function that is needed, `state` stays at FILLING, which ends the search for
+ * good. */
 static void find_in(const struct link_map *map) {
     uint32_t was = UNKNOWN;
     if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill_layout(map))
@@ -119,19 +124,20 @@ static void find_in(const struct link_map *map) {
     bfc_store_release(&state, FOUND);
 }
 
-/* Looks for the interpreter among the objects that were loaded when the process began, and does so
- * only once. */
+/* Looks for the Python interpreter among the objects that were loaded when the process began, and
+ * does so only once. */
 static void look_at_start(void) {
-    static bool looked; /* atomic: these objects were searched */
+    static bool looked; /* atomic: whether the objects loaded at the start were searched */
     const struct link_map *map =
         bfc_exchange_relaxed(&looked, true) ? NULL : bfc_exporter_at_start("PyFrame_GetBack");
     if (map)
         find_in(map);
 }
 
-/* Objects that are known not to be the Python interpreter, by hashes of their addresses. */
+/* A cache of loaded objects that are known not to be the Python interpreter, by hashes of their
+ * addresses. */
 enum { LOOKED_AT = 256 };
-static uint64_t looked_at[LOOKED_AT]; /* atomic elements */
+static uint64_t looked_at[LOOKED_AT]; /* elements are atomic; 0: empty */
 
 static bool offers_python(struct bfc_readable *readable, const struct bfc_object *place) {
     uint64_t key = (place->map ^ place->end) * UINT64_C(0x9e3779b97f4a7c15);
@@ -144,7 +150,8 @@ static bool offers_python(struct bfc_readable *readable, const struct bfc_object
     return offers;
 }
 
-/* Looks for the interpreter along the call stack, where it is whenever Python code is running. */
+/* Looks for the Python interpreter among the objects of the call stack, where it is whenever Python
+ * code is running. */
 static NOINLINE void look_along(const uint64_t *calls, size_t count) {
     struct bfc_readable readable;
     struct bfc_object place = {0};
@@ -156,7 +163,7 @@ static NOINLINE void look_along(const uint64_t *calls, size_t count) {
             find_in((const struct link_map *)place.map);
 }
 
-/* Whether the interpreter is still loaded; a program may unload one that it embeds. */
+/* Whether the Python interpreter is still loaded; a program may unload one that it embeds. */
 static NOINLINE bool is_still_there(void) {
     struct bfc_readable readable;
     struct bfc_object place;
@@ -185,8 +192,8 @@ static void *pointer_at(const void *structure, size_t offset) {
     return pointer;
 }
 
-/* The bits `compact` and `ascii` in the flags of a Python text. The two bits for interning and the
- * three for the kind of characters are below them. */
+/* The bits `compact` and `ascii` in the flags of a Python string. Below them are the two bits for
+ * interning and the three for the width of the characters. */
 enum { TEXT_IS_ASCII = 3 << 5 };
 
 static const char *text_at(const struct layout *layout, const void *code, size_t offset) {
@@ -196,7 +203,7 @@ static const char *text_at(const struct layout *layout, const void *code, size_t
     return (flags & TEXT_IS_ASCII) == TEXT_IS_ASCII ? field_at(text, layout->text_ascii) : "?";
 }
 
-/* Frames with this owner belong to the interpreter itself and to no Python function. */
+/* Frames with this owner belong to the Python interpreter itself and to no Python function. */
 enum { OWNER_C_STACK = 3 };
 
 /* From 3.14 on, the lowest two bits of a frame's reference to its code are flags. */
@@ -206,8 +213,8 @@ static void *code_of(const struct layout *layout, const void *frame) {
     return (void *)(reference & ~(uintptr_t)3);
 }
 
-/* Returns the offset of the current instruction in its code, in bytes; -1 if the frame is not set
- * up yet, or belongs to no function. */
+/* Returns the offset in bytes of a Python frame's current instruction in its code; -1 if the frame
+ * is not set up yet, or belongs to no Python function. */
 static int64_t offset_in(const struct layout *layout, const void *frame, const void *code) {
     int32_t first;
     memcpy(&first, field_at(code, layout->code_first_traceable), sizeof first);
@@ -242,14 +249,14 @@ static void walk_by_layout(const void *thread, bfc_python_visit *visit, void *co
     }
 }
 
-/* Whether the calling thread, whose thread state this is, may call the C interface: it holds the
- * GIL, and no exception is set that the calls could replace. */
+/* Whether the calling thread, whose Python thread state this is, may call Python's C interface: it
+ * holds the GIL, and no exception is set that the calls could replace. */
 static bool may_call(const void *thread) {
     return python.running() == thread && !python.PyErr_Occurred();
 }
 
-/* Returns an attribute of a Python object with a reference that the caller drops, or NULL. `text`
- * is set to the attribute's text; to NULL if it is no text. */
+/* Returns an attribute of a Python object, with a reference that the caller drops, or NULL. `text`
+ * is set to the attribute's string; to NULL if the attribute is no string. */
 static object *text_of(object *code, const char *name, const char **text) {
     object *held = python.PyObject_GetAttrString(code, name);
     *text = held ? python.PyUnicode_AsUTF8AndSize(held, NULL) : NULL;
@@ -279,7 +286,7 @@ static void walk_frames(bfc_python_visit *visit, void *context) {
     }
     python.Py_DecRef(frame);
     if (python.PyErr_Occurred())
-        /* clears what this walk has caused, since no error was set before it */
+        /* clears an error that this walk has caused, since none was set before the walk */
         python.PyErr_Clear();
 }
 

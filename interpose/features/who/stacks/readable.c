@@ -1,4 +1,4 @@
-/* Copies of memory that the kernel makes. */
+/* Copies memory by a system call, which fails where the memory cannot be read. */
 #include "interpose/features/who/stacks/readable.h"
 
 #include <sys/prctl.h>
@@ -10,11 +10,12 @@
 
 #define PAGE ((uint64_t)4096) /* the page size of every supported machine is a multiple of this */
 
-/* How many bytes below a wanted address are copied along with it. A walk of a stack goes up, but
- * the values that a frame has saved lie a little below its start. */
+/* How many bytes below a wanted address are copied along with it. A walk of a stack goes to higher
+ * addresses, but the values that a frame has saved lie a little below its start. */
 #define BELOW ((uint64_t)64)
 
-static bool begins_in_sandbox; /* atomic: seccomp was in force when the library found the driver */
+static bool begins_in_sandbox; /* atomic: whether the process was in a sandbox (seccomp) already
+                                  when the library found the driver */
 
 static bool is_in_sandbox(void) {
     return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
@@ -24,8 +25,9 @@ void bfc_readable_begin_process(void) {
     bfc_store_relaxed(&begins_in_sandbox, is_in_sandbox());
 }
 
-/* Returns the calling thread's id, or 0 where a sandbox may kill the process for the call. The
- * process's id would not do, since its first thread, which has that id, may have ended. */
+/* Returns the calling thread's id, or 0 where a sandbox may kill the process for reading memory by
+ * a system call. The process's id would not do, since its first thread, which has that id, may have
+ * ended. */
 static int thread_to_ask(void) {
     bool may_ask = bfc_load_relaxed(&begins_in_sandbox) || !is_in_sandbox();
     return may_ask ? (int)syscall(SYS_gettid) : 0;

@@ -22,7 +22,7 @@ enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
 struct bytes {
     struct bfc_readable *readable;
     uint64_t at, end;
-    bool bad; /* a read failed or met an unknown format, so that no value that was read counts */
+    bool bad; /* a read failed or met an unknown format, so that nothing read so far may be used */
 };
 
 static uint64_t take_bytes(struct bytes *bytes, size_t size) {
@@ -36,7 +36,7 @@ static uint64_t take_bytes(struct bytes *bytes, size_t size) {
     return value;
 }
 
-/* Reads a number in LEB128, of nine bytes at most. */
+/* Reads a number in LEB128, DWARF's encoding of variable length, of nine bytes at most. */
 static uint64_t take_leb(struct bytes *bytes, bool is_signed) {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 63 && !bytes->bad; shift += 7) {
@@ -64,7 +64,7 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
         bytes->at += size;
 }
 
-/* A bfc_frame_rule taken apart, with offsets in bytes. */
+/* The parts of a bfc_frame_rule, with offsets in bytes. */
 struct rule {
     enum bfc_frame_base base;
     enum bfc_saved_pointer pointer;
@@ -76,14 +76,15 @@ struct place {
     struct bfc_object object;
 };
 
-/* The bytes of an object from `address` to the object's end. */
+/* Returns a reader of the object's bytes from `address` to the object's end. */
 static struct bytes mapped_bytes(const struct place *place, uint64_t address) {
     bool inside = address >= place->object.start && address < place->object.end;
     return (struct bytes){
         .readable = place->readable, .at = address, .end = place->object.end, .bad = !inside};
 }
 
-/* Encodings of addresses (DW_EH_PE_… in the Linux Standard Base). Linkers write no others. */
+/* Encodings of addresses (DW_EH_PE_… in the Linux Standard Base). Linkers use no others in the
+ * index of an unwind table. */
 enum { SDATA4 = 0x0b, UDATA4 = 0x03, RELATIVE_TO_INDEX = 0x30, RELATIVE_TO_ITSELF = 0x10 };
 
 struct index_row {
@@ -123,15 +124,15 @@ static uint64_t find_entry(const struct place *place, uint64_t address) {
 }
 
 struct entry {
-    struct bytes initial, own; /* the instructions of the CIE, and of the FDE */
+    struct bytes initial, own; /* the call frame instructions of the CIE, and of the FDE */
     uint64_t code;             /* where the function begins */
     uint64_t code_unit;
     int64_t data_unit;
-    uint64_t encoding; /* encoding of the function's address */
+    uint64_t encoding; /* encoding of the function's address in the FDE (DW_EH_PE_…) */
     bool is_signal, has_data;
 };
 
-/* Returns the bytes of an entry of the unwind table, without its length. */
+/* Returns a reader of the bytes of an unwind table's entry that follow its length. */
 static struct bytes open_entry(const struct place *place, uint64_t at) {
     struct bytes bytes = mapped_bytes(place, at);
     uint64_t length = take_bytes(&bytes, 4);
@@ -150,7 +151,7 @@ static void skip_address(struct bytes *bytes, uint64_t encoding) {
         bytes->bad = true;
 }
 
-/* Reads the augmentation string: after a "z", each letter says which data follow. */
+/* Reads a CIE's augmentation string: after a "z", each letter says which data follow. */
 static void read_augmentation(struct bytes *bytes, struct bytes letters, struct entry *entry) {
     uint64_t letter = take_bytes(&letters, 1);
     if (letter != 'z') {
@@ -254,8 +255,9 @@ static void restore_initial(struct machine *machine, uint64_t number) {
     }
 }
 
-/* Reads an expression of the form DW_OP_breg6 OFFSET [DW_OP_deref], the only one that compilers
- * write in functions which align the stack. `reads`: it has a DW_OP_deref. */
+/* Reads a DWARF expression of the form DW_OP_breg6 OFFSET [DW_OP_deref], the only form that
+ * compilers write in functions which align the stack. `reads` is set to whether it has a
+ * DW_OP_deref. */
 enum { OP_FRAME_POINTER = 0x70 + FRAME_POINTER, OP_READ = 0x06 };
 
 static bool read_expression(struct bytes *bytes, bool *reads, int64_t *offset) {
@@ -295,8 +297,9 @@ static void set_saved_by_expression(struct machine *machine, struct bytes *bytes
 /* Call frame instructions by their codes (DWARF 5, table 7.29). */
 enum {
     CFA_NOP = 0x00,
-    CFA_ADVANCE1 = 0x02, /* advances by an operand of one byte */
-    /* advances by an operand of four bytes; code 0x03 has one of two bytes */
+    CFA_ADVANCE1 = 0x02, /* advances the code address by an operand of one byte */
+    /* advances the code address by an operand of four bytes; code 0x03 has an operand of two
+     * bytes */
     CFA_ADVANCE4 = 0x04,
     CFA_OFFSET_EXTENDED = 0x05,
     CFA_RESTORE_EXTENDED = 0x06,
@@ -330,9 +333,9 @@ static void restore_state(struct machine *machine, struct bytes *bytes) {
         machine->now = machine->kept[--machine->depth];
 }
 
-/* Runs one call frame instruction, of the kind that neither advances nor holds an operand in its
- * code. Operands are read in separate statements, because C does not define the order in which
- * arguments are evaluated. */
+/* Runs one call frame instruction that does not advance the code address and has no operand in the
+ * low bits of its code. Operands are read in separate statements, because C does not define the
+ * order in which arguments are evaluated. */
 static void run_instruction(struct machine *machine, uint64_t code, struct bytes *bytes) {
     struct state *now = &machine->now;
     int64_t unit = machine->entry->data_unit;
@@ -400,7 +403,8 @@ static void run_instruction(struct machine *machine, uint64_t code, struct bytes
     }
 }
 
-/* Runs call frame instructions up to the first one that holds only after the wanted address. */
+/* Runs call frame instructions up to the first that applies only to code after the wanted
+ * address. */
 static bool run_program(struct machine *machine, struct bytes bytes) {
     while (bytes.at < bytes.end && !bytes.bad) {
         uint64_t code = take_bytes(&bytes, 1), small = code & 0x3f;

@@ -1,6 +1,6 @@
 /*
- * The unwind tables of loaded objects: rules to find the caller's registers, for each address in a
- * function.
+ * The unwind tables of loaded objects: for each address in a function, a rule to find the caller's
+ * registers.
  *
  * Reads .eh_frame through its index, PT_GNU_EH_FRAME (Linux Standard Base 5.0, core, 10.6; call
  * frame instructions: DWARF 5, 6.4). Only forms that compilers generate for the stack pointer, the
@@ -34,10 +34,10 @@ enum bfc_saved_pointer {
 };
 
 /*
- * A rule takes 29 bits, so that the table can hold rule and address in one word, which is read and
- * written at once. From the lowest bit: enum bfc_frame_base (3 bits), enum bfc_saved_pointer (2),
- * the base's offset (16), the saved frame pointer's offset (8). Offsets are signed, in words of 8
- * bytes. The return address is always in the word below the frame's base.
+ * A rule takes 29 bits, so that a word of 64 bits can hold both the rule and 35 bits that identify
+ * the address, and be read and written at once. From the lowest bit: enum bfc_frame_base (3 bits),
+ * enum bfc_saved_pointer (2), the base's offset (16), the saved frame pointer's offset (8). Offsets
+ * are signed, in words of 8 bytes. The return address is always in the word below the frame's base.
  */
 typedef uint32_t bfc_frame_rule;
 
@@ -51,7 +51,7 @@ static inline enum bfc_saved_pointer bfc_rule_pointer(bfc_frame_rule rule) {
     return (enum bfc_saved_pointer)(rule >> 3 & 3);
 }
 
-/* Offsets in bytes. */
+/* Returns the offset of the frame's base in bytes. */
 static inline uint64_t bfc_rule_base_offset(bfc_frame_rule rule) {
     return (uint64_t)((int64_t)(int16_t)(rule >> 5) * 8);
 }
@@ -60,34 +60,35 @@ static inline uint64_t bfc_rule_pointer_offset(bfc_frame_rule rule) {
     return (uint64_t)((int64_t)(int8_t)(rule >> 21) * 8);
 }
 
-/*
- * The table of known rules. Each slot holds the last two rules that were found for it, one a word;
- * 0: empty. A word has the rule in its low bits, and above the rule those 35 bits of the hashed
- * address that are not the slot's number.
- */
+/* The table of the unwind rules found so far, a hash table by instruction address. Each slot holds
+ * the last two rules that were found for it, one a word; 0: empty. A word has the rule in its low
+ * bits, and above the rule those 35 bits of the hashed address that are not the slot's number. */
 enum { BFC_RULE_SLOT_BITS = 12, BFC_RULE_TAG_BITS = 64 - BFC_RULE_BITS };
 extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
 
-/* Hashes an address. Different addresses of 47 bits get different keys. */
+/* Hashes the address of an instruction for the table of rules. Different addresses of 47 bits get
+ * different keys. */
 static inline uint64_t bfc_rule_key(uint64_t address) {
     return address * UINT64_C(0x9e3779b97f4a7c15) &
            ((UINT64_C(1) << (BFC_RULE_SLOT_BITS + BFC_RULE_TAG_BITS)) - 1);
 }
 
-/* Finds a rule in the object's unwind tables, and stores it in the table of known rules. */
+/* Finds the rule for an address in the unwind tables of the object that contains it, and stores it
+ * in the table of known rules. */
 bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t address);
 
-/* Empties the table. To be called after an object was unloaded, since another may be loaded there.
- */
+/* Empties the table of known rules. To be called after a library was unloaded, since another may be
+ * loaded at its addresses. */
 void bfc_frame_rules_forget(void);
 
-/* Whether a word of the table is the entry of this key. */
+/* Whether this word of the table of known rules holds the rule for this key. */
 static inline bool bfc_rule_is_of(uint64_t word, uint64_t key) {
     return (word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word;
 }
 
-/* Returns the rule for the instruction at `address`. In a frame that has called another, that is
- * the instruction of the call, and not the one at the return address. */
+/* Returns the unwind rule for the instruction at `address`. For a function that has called another,
+ * the address must be that of the call instruction, since the return address may belong to the next
+ * function. */
 static inline bfc_frame_rule bfc_frame_rule_at(struct bfc_readable *readable, uint64_t address) {
     uint64_t key = bfc_rule_key(address);
     const uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];

@@ -14,22 +14,26 @@ extern const char _end[] __attribute__((visibility("hidden")));
 #define LOWEST_CODE UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 47)
 
-/* a bound, since the frame of a signal handler that was damaged may lead back to a lower frame */
+/* a bound on the length of a walk, since the frame of a signal handler that was damaged may lead
+ * back to a lower frame, and the walk would never end */
 #define MOST_STEPS 256
 
-/* How far above the stack pointer a frame pointer may lie to be followed. The register may hold
- * another value, and memory that is no stack, such as a device's, must not be read. */
+/* A frame pointer that lies more bytes above the stack pointer than this is not followed. The
+ * register may hold another value, and memory that is no stack, such as a device's, must not be
+ * read. */
 #define FARTHEST ((uint64_t)1 << 20)
 
 struct frame {
     uint64_t code;           /* the address of the next instruction that this frame executes */
     uint64_t stack, pointer; /* stack pointer and frame pointer */
-    uint64_t reach;          /* how many bytes there are at most from this frame to the next */
-    bool exact; /* a signal has interrupted the frame at `code`; otherwise `code` follows a call */
+    uint64_t reach;          /* how many bytes there may be at most from this frame to its
+                                caller's */
+    bool exact; /* whether a signal interrupted the frame at `code`; else `code` is a return
+                   address */
 };
 
-/* Returns an address inside the instruction that the frame is executing. The return address would
- * not do, since it may already belong to the next function. */
+/* Returns an address inside the instruction that the frame is executing. For a call, the return
+ * address would not do, since it may already belong to the next function. */
 static inline uint64_t call_of(const struct frame *frame) {
     return frame->exact ? frame->code : frame->code - 1;
 }
@@ -43,8 +47,8 @@ static inline bool is_ours(uint64_t code) {
     __asm__ volatile("lea 0f(%%rip), %0\n0: mov %%rsp, %1\n mov %%rbp, %2"                         \
                      : "=&r"((frame).code), "=&r"((frame).stack), "=&r"((frame).pointer))
 
-/* Leaves a signal handler: the kernel stored the interrupted registers in a ucontext_t just above
- * the handler's return address. */
+/* Goes from a signal handler's frame to the interrupted one: the kernel stored the interrupted
+ * registers in a ucontext_t just above the handler's return address. */
 static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
     uint64_t registers = frame->stack + offsetof(ucontext_t, uc_mcontext.gregs);
     uint64_t stack;
@@ -92,7 +96,7 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
         return false;
     if (base <= frame->stack || base - frame->stack > frame->reach ||
         !bfc_readable_word(readable, base - 8, &frame->code))
-        return false; /* a caller's frame is always at a higher address */
+        return false; /* stacks grow downwards, so a caller's frame is at a higher address */
     bool there = bfc_rule_pointer(rule) == BFC_POINTER_THERE;
     uint64_t saved = (there ? frame->pointer : base) + bfc_rule_pointer_offset(rule);
     if (bfc_rule_pointer(rule) != BFC_POINTER_KEPT &&
@@ -103,8 +107,9 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
     return true;
 }
 
-/* A coroutine returns to the first instruction of a function, and the byte before it belongs to
- * another or to none: where that has no rule, the instruction itself is looked up. */
+/* Returns the unwind rule for the frame. A coroutine returns to the first instruction of a
+ * function, and the byte before it belongs to another function or to none: where that byte has no
+ * rule, the instruction itself is looked up. */
 static inline bfc_frame_rule rule_of(struct bfc_readable *readable, const struct frame *frame) {
     bfc_frame_rule rule = bfc_frame_rule_at(readable, call_of(frame));
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))

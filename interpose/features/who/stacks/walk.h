@@ -1,8 +1,8 @@
 /*
- * Walks the calling thread's native call stack, by unwind tables where an object has them, else by
- * frame pointers. A frame that cannot be read ends the walk, so the result may be too short, but
- * the walk never fails. It passes through signal handlers, alternate stacks and coroutines.
- * Thread-safe; allocates nothing.
+ * Walks the calling thread's native call stack, by unwind tables where a loaded object has them,
+ * else by frame pointers. A frame that cannot be read ends the walk, so the result may be too
+ * short, but the walk never fails. The walk goes on through signal handlers, alternate stacks and
+ * coroutines. Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_WALK_H
 #define BFC_INTERPOSE_WALK_H
