@@ -1,21 +1,22 @@
 // What a launch of a kernel that does nothing costs a thread that launches it, in nanoseconds,
 // while as many threads launch, each into a stream of its own: the median of many batches, each so
 // small that the driver's queue takes it without waiting, and the slowest thread's. usage:
-// launch_cost KERNELS_PTX [THREADS]
+// launch_cost KERNELS_PTX THREADS [BATCHES]
 #include "tests/gpu/measuring.h"
 
 #include <pthread.h>
 
-enum { BATCHES = 400, LAUNCHES = 200, MOST_THREADS = 16 };
+enum { MOST_BATCHES = 400, LAUNCHES = 200, MOST_THREADS = 16 };
 
 static pthread_barrier_t together;
 static uint64_t medians[MOST_THREADS];
+static size_t batches = MOST_BATCHES;
 
 static void *launch_all(void *number) {
-    uint64_t took[BATCHES];
+    uint64_t took[MOST_BATCHES];
     MUST(cuCtxSetCurrent(context));
     CUstream stream = new_stream();
-    for (size_t batch = 0; batch < BATCHES; batch++) {
+    for (size_t batch = 0; batch < batches; batch++) {
         pthread_barrier_wait(&together);
         uint64_t begin = now();
         for (int i = 0; i < LAUNCHES; i++)
@@ -23,13 +24,15 @@ static void *launch_all(void *number) {
         took[batch] = (now() - begin) / LAUNCHES;
         MUST(cuStreamSynchronize(stream));
     }
-    medians[(intptr_t)number] = median(took, BATCHES);
+    medians[(intptr_t)number] = median(took, batches);
     return NULL;
 }
 
 int main(int count, char **arguments) {
-    int threads = count == 3 ? atoi(arguments[2]) : 1;
-    if (count < 2 || threads < 1 || threads > MOST_THREADS)
+    int threads = count > 2 ? atoi(arguments[2]) : 0;
+    if (count > 3)
+        batches = strtoul(arguments[3], NULL, 10);
+    if (threads < 1 || threads > MOST_THREADS || !batches || batches > MOST_BATCHES)
         return 1;
     begin_with(arguments[1]);
     pthread_t made[MOST_THREADS];

@@ -9,7 +9,7 @@ these, with that one call answering CUDA_ERROR_OPERATING_SYSTEM. The program mus
 pool may be found broken (LIBRARY should be the one that checks), and the first line that it prints
 differently must show that code: errors come through as they are, or do no harm.
 
-Of a function's calls in a program the first ten are refused, the last, and one that is drawn from a
+Of a function's calls in a program the first five are refused, the last, and one that is drawn from a
 seed: BFC_REFUSALS in the environment, or else the commit, so that each commit looks elsewhere and
 finds the same again; in sources without git the word none. BFC_REFUSALS=all refuses every call, BFC_REFUSALS=everywhere also in the
 programs after --more.
@@ -28,7 +28,7 @@ import tempfile
 CODE = 304
 SHOWN = str(CODE)
 SECONDS = 30
-EACH = 10  # of a function's calls: later ones are mostly like them
+EACH = 5  # of a function's calls: later ones are mostly like them
 ALL = "all"
 EVERYWHERE = "everywhere"
 

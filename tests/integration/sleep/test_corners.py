@@ -115,9 +115,10 @@ class Corners(unittest.TestCase):
         job.do("watch(told)")
         other = Job(self, {**ON, **share, "BFC_WAIT": "60"})
         other.begin("allocate(60*MIB) > 0")
-        job.do("[cuda.cuMemsetD32Async(u64(b), 0x09090909, size_t(250), None) for _ in range(4)]")
+        job.begin("[cuda.cuMemsetD32Async(u64(b), 0x09090909, size_t(250), None) for _ in range(4)]")
         self.assertTrue(other.answer())
-        other.end()
+        other.end()  # a call of the job that came after its fall waits for this
+        job.answer()
         self.assertTrue(job.do(INTACT))
 
     def test_forked_in_the_middle_of_an_allocation(self):

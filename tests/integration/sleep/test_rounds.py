@@ -14,7 +14,7 @@ import unittest
 
 from jobs import BFCSTAT, LIBCUDA, PRELOAD, Job, main
 
-ROUNDS, SEED = int(os.environ.get("BFC_TEST_SLEEPS", "35")), int(os.environ.get("BFC_TEST_SEED", "0"))
+ROUNDS, SEED = int(os.environ.get("BFC_TEST_SLEEPS", "18")), int(os.environ.get("BFC_TEST_SEED", "0"))
 REFUSED = "+".join(("cuMemUnmap", "cuMemRelease", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemHostAlloc",
                     "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize", "cuCtxRecordEvent",
                     "cuEventQuery", "cuMemGetInfo_v2", "cuMemFreeHost", "cuLaunchKernel", "cuGraphLaunch"))
