@@ -37,7 +37,7 @@ typedef enum bfc_read_result read_segment(int directory, const struct bfc_segmen
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns; /* Until when a segment that is not initialized yet is read again. */
+    uint64_t young_until_ns; /* until when a segment that is not initialized yet is read again */
     struct bfc_bounded_wait wait; /* until when to wait for jobs to refresh their maps */
     /* `most`: how many jobs can be found at most; `room`: how many elements the array of jobs
      * has */
@@ -74,7 +74,7 @@ static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
     size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
-    /* calloc rather than realloc: elements that are never touched then take no memory */
+    /* The elements must be zeros, and from calloc those that are never touched take no memory. */
     struct bfc_job *larger = calloc(room, sizeof *larger);
     if (!larger)
         return false;
