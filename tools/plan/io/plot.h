@@ -26,7 +26,7 @@ struct plot_box {
 };
 
 struct plot_arena {
-    uint64_t bound; /* bytes */
+    uint64_t bound; /* the lower bound, in bytes: no plan has a lower peak */
     uint64_t peak;
 };
 

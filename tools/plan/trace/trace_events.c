@@ -142,9 +142,8 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
         deaths[i] = (struct keyed){lifetimes->rows[i].birth,
-                                   /* sorted by birth first: the sort by death, which follows, is
-                                    * stable */
-                                   i};
+                                   i}; /* Sorted by birth first: the sort by death, which follows,
+                                          keeps this order among equal deaths. */
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)
