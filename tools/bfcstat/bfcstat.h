@@ -15,14 +15,15 @@ enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
 /* The parsed command line. A word before a colon is the command that a field concerns. */
 struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
-    const char *directory; /* the folder of segments, as the user gave it */
+    /* the folder with the jobs' shared-memory segments, as the user gave it */
+    const char *directory;
     /* what the command is about: a PID, the name of a segment or of a file; NULL: not given */
     const char *target;
     const char *output;        /* -o: file to write; NULL: not given */
     const char *listen;        /* serve: ADDRESS:PORT at which to accept connections */
     const char *slurm_job;     /* Slurm's JOB or JOB.STEP; NULL: all jobs */
     uint64_t bytes;            /* trim: bytes that the job should give back to the device */
-    double interval, duration; /* seconds; 0: not given */
+    double interval, duration; /* --interval and --duration in seconds; 0: not given */
     const char *beside; /* report: file of a second recording to show on the same page, or NULL */
     bool events;        /* record: writes all allocations and frees */
     /* who: seconds between two answers of the job that are compared; 0: compare none */
@@ -31,7 +32,7 @@ struct request {
     bool by_tag;        /* who: the first table sums up by tag, not by library */
     bool collapsed;     /* who: print one line for each call stack, for flame graphs */
     size_t sites;       /* who: how many call stacks are shown at most; 0: all */
-    long device; /* plan: number of the device whose plan is saved; -1: the job has only one */
+    long device;        /* plan: number of the device whose plan is saved; -1: not given */
 };
 
 /* Asks the job to bring the map of its regions up to date, waits for that for a bounded time, and

@@ -101,9 +101,9 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
 }
 
 /* Finds out whether a block was in use at the address before the events. If the address had no
- * event while the job listed its blocks, this follows from that list and the sum of the events.
- * Otherwise (`moving`) the event with the lowest number decides: if it is a free, a block was in
- * use. */
+ * event while the job listed its blocks, this follows from that list and the number of allocations
+ * and frees. Otherwise (`moving`) the event with the lowest number decides: if it is a free, a
+ * block was in use. */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -147,7 +147,7 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
 
 /* Returns the event that comes next: of the first waiting events of all batches, the one that is
  * possible now and is guessed to be the earliest. NULL: none is possible. All waiting events before
- * index `from` are done. */
+ * index `from` were put into order already. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;
@@ -202,7 +202,7 @@ static void guess_first(struct event_order *order, unsigned threads) {
 
 /* Puts waiting events into `ordered`, and returns how many. `*misfits` becomes the number of events
  * that were put there although they contradict what is known of their addresses, plus the number of
- * events that still wait. */
+ * events that have to wait for a later round. */
 static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
                              size_t *misfits) {
     size_t count = 0, from = 0;

@@ -54,7 +54,8 @@ struct event_order {
     uint64_t unlisted_pools;
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
-    /* What the last call has put into order; the call returns how many of them are valid. */
+    /* The events that the last call of event_order_round or event_order_correct has put into order;
+     * the call returned how many are valid. */
     struct bfc_event ordered[2 * BFC_EVENTS];
 };
 
@@ -69,7 +70,8 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
  * knows of each address may be wrong. */
 void event_order_forget(struct event_order *order);
 
-/* Adds an event to the present round. A round may have at most BFC_EVENTS added events. */
+/* Adds an event to the present round, which is over with event_order_round. At most BFC_EVENTS may
+ * be added to a round. */
 void event_order_add(struct event_order *order, const struct bfc_event *event);
 
 /* Ends a round: puts events into `ordered`, and returns how many; they come after those of earlier

@@ -25,11 +25,12 @@
 static const struct shares most_jobs = {.user = 256, .block = 400, .all = 1024};
 static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048};
 
-/* The longest wait, in milliseconds, until jobs have brought their maps up to date. A thread of the
- * job does that on request. */
+/* The longest wait, in milliseconds, until jobs have brought the maps of their regions up to date.
+ * A thread of the job does that on request. */
 #define REFRESH_MS 200
 
-/* The function that reads segments: bfc_segment_read, or bfc_segment_read_figures. */
+/* The type of the functions that read a job's segment: bfc_segment_read, which reads all of it, and
+ * bfc_segment_read_figures, which leaves out the map and the events. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
 
@@ -38,7 +39,8 @@ struct look {
     int directory;
     read_segment *read;
     uint64_t young_until_ns; /* until when a segment that is not initialized yet is read again */
-    struct bfc_bounded_wait wait; /* until when to wait for jobs to refresh their maps */
+    /* until when to wait for jobs to bring the maps of their regions up to date */
+    struct bfc_bounded_wait wait;
     /* `most`: how many jobs can be found at most; `room`: how many elements the array of jobs
      * has */
     size_t most, room;

@@ -23,8 +23,8 @@ static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
-    /* index of the tally to which the pool's values are added, plus 1; 0: there is no room for
-     * one */
+    /* index of the tally (counters of a user on a device) to which the pool's values are added,
+     * plus 1; 0: there is no room for one */
     size_t tally;
 };
 
@@ -46,16 +46,16 @@ struct tally_book {
     int directory, changes;
     struct kept kept[MOST_KEPT];
     size_t kept_count;
-    uint32_t uids[MOST_TALLIES]; /* user of each tally */
+    uint32_t uids[MOST_TALLIES]; /* the user of each tally (counters of a user on a device) */
     struct tally tallies[MOST_TALLIES];
     size_t tally_count;
-    struct shares shares; /* how many tallies each user has, with bounds */
+    struct shares shares; /* how many tallies each user has, and bounds on their number */
 };
 
 _Static_assert(MOST_TALLIES <= MOST_SHARES, "the tallies have shares");
 
-/* Returns the index, plus 1, of the tally for what the jobs of this user do on the section's
- * device; makes a new one if there is none. 0: there is no room for it. */
+/* Returns the index, plus 1, of the counters (tally) for what this user's jobs do on the section's
+ * device; makes new ones if there are none. 0: there is no room for them. */
 static size_t find_tally(struct tally_book *book, uint32_t uid,
                          const struct bfc_segment_pool *section) {
     char bus_id[sizeof section->device_bus_id];
@@ -74,8 +74,9 @@ static size_t find_tally(struct tally_book *book, uint32_t uid,
     return book->tally_count;
 }
 
-/* Adds to the tally by how much the section's counters have risen since they were last read. If
- * another context has got the section meanwhile, its counters began at 0. */
+/* Adds to the counters of the user and device by how much the section's counters have risen since
+ * they were last read. If another context has got the section meanwhile, its counters began at
+ * 0. */
 static void add_section(struct tally_book *book, struct kept *kept, unsigned index,
                         const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;

@@ -379,8 +379,8 @@ static void put_cell(uint8_t cell) {
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
 }
 
-/* Merges several cells of a region's map into one. The result counts as full only if all of them
- * are full, and as without a page only if all are without. */
+/* Merges several cells of a region's map into one, which counts as full only if all of them are
+ * full, and as having no memory only if none of them has memory. */
 static uint8_t merge_cells(const uint8_t *cells, unsigned count) {
     unsigned used = 0, pending = 0, bare = 0, full = 0;
     for (unsigned i = 0; i < count; i++) {

@@ -43,7 +43,8 @@ bool bfc_answer_fetch(int directory, const struct bfc_segment_name *name,
                       bfc_answer_take *take, void *to, char *reason, size_t size);
 
 /* Reads a regular file of `least` to `most` bytes into memory that the caller frees, and sets
- * `*size`. NULL: the file is another one or cannot be read, or there is no memory. */
+ * `*size`. NULL: the file is no regular file of such a size or cannot be read, or there is no
+ * memory. */
 void *bfc_answer_read(int file, size_t least, size_t most, size_t *size);
 
 #endif

@@ -30,8 +30,8 @@ struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds) {
     return bfc_bounded_wait_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
-/* How many milliseconds to wait for the helper thread of a new job. The thread starts within
- * microseconds unless the machine is busy. */
+/* How many milliseconds to wait until a new job has its helper thread, which answers requests. The
+ * thread starts within microseconds unless the machine is busy. */
 #define HELPER_MS 1000
 
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {

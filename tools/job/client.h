@@ -16,7 +16,7 @@
 
 enum bfc_ask_result {
     BFC_ASK_DONE,
-    BFC_ASK_UNANSWERED, /* no answer came in time, or the job has no helper thread */
+    BFC_ASK_UNANSWERED, /* no answer came in time, or the job has no thread that answers requests */
     BFC_ASK_REFUSED,    /* the segment could not be used; `reason` says why */
 };
 

@@ -62,8 +62,8 @@ static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_sit
     return true;
 }
 
-/* Whether the site's numbers are possible. They must be below 2^60, so that their sums can be
- * printed as 64-bit integers. */
+/* Whether the numbers of a call stack (site) are possible. They must be below 2^60, so that their
+ * sums can be printed as 64-bit integers. */
 static bool figures_are_sound(const struct bfc_who_site *site) {
     const double figures[] = {site->blocks, site->bytes, site->live_blocks, site->live_bytes};
     bool sound = site->live_variance >= 0 && site->live_variance < 0x1p120;

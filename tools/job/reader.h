@@ -31,7 +31,8 @@
 enum bfc_job_state {
     BFC_JOB_RUNNING,
     BFC_JOB_ENDED,
-    /* not known: the job has no helper thread, and its pid is of another pid namespace */
+    /* not known: the job has no thread that answers requests, and its pid is of another pid
+     * namespace */
     BFC_JOB_UNKNOWN,
 };
 

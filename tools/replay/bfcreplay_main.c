@@ -276,8 +276,9 @@ static int report_failure(const struct plan_error *error) {
     return FAILED;
 }
 
-/* Whether --compare tries this policy with this growth. Growth by preallocation takes most of the
- * device at once, and so is tried only if it was recorded or is on the command line. */
+/* Whether --compare tries this allocation policy with this way to grow the pool. Growing by
+ * preallocation takes most of the device at once, and so is tried only if it was recorded or is on
+ * the command line. */
 static bool is_compared(const struct arguments *a, const struct bfc_options *options, int policy,
                         int growth) {
     if (a->growth_given ? growth != options->growth

@@ -151,8 +151,8 @@ static bool is_start(const struct shown *shown, const struct settings *start) {
            shown->settings.options.growth == start->options.growth;
 }
 
-/* Prints which policy and growth is best, and how to set it. Settings with which allocations fail
- * are not recommended. */
+/* Prints which policy and which way to grow the pool are best, and how to set them. Settings with
+ * which allocations fail are not recommended. */
 static void show_advice(const struct shown *best, const struct settings *start, FILE *stream) {
     const struct result *r = &best->result;
     if (r->pairs + r->failed == 0) {

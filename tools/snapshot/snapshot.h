@@ -29,8 +29,9 @@ struct snapshot_block {
 
 struct snapshot_call {
     const char *action; /* one of PyTorch's words for calls, such as "alloc"; a string constant */
-    /* `fails`: an allocation failed. `address`: of the block; if `fails`, how many bytes the device
-     * had left instead. `us`: when, in microseconds. */
+    /* `fails`: whether this is a failed allocation. `address`: the address of the block or region;
+     * of a failed allocation, how many bytes the device had left. `us`: the time, in
+     * microseconds. */
     bool fails;
     uint64_t address, size, us;
 };

@@ -30,8 +30,9 @@ struct known {
 struct source_lines {
     Dwfl *session;
     Dwfl_Module *module;
-    Dwarf_Addr shift; /* what is added to an address of the file to get one of the session */
-    void *known;      /* a tree of struct known, made by tsearch */
+    /* what is added to an address in the file to get its address in libdwfl's session */
+    Dwarf_Addr shift;
+    void *known; /* a tree of struct known, made by tsearch */
 };
 
 #define LIBDW_CALLS(call)                                                                          \

@@ -2,8 +2,9 @@
  * Finds the names of functions in ELF files, from the symbol table .symtab, or from .dynsym if the
  * file was stripped.
  *
- * Files are not trusted: tables that do not lie within the file are ignored. Thread-safety: one
- * thread at a time for one `struct symbols`.
+ * Files are not trusted: tables that do not lie within the file are ignored.
+ *
+ * Thread-safety: one thread at a time for one `struct symbols`.
  */
 #ifndef BFC_TOOLS_SYMBOLS_H
 #define BFC_TOOLS_SYMBOLS_H

@@ -14,7 +14,8 @@
 #include "base/bytes.h"
 #include "base/percentage.h"
 
-#define TEXT_FIGURE 32u /* bytes that suffice for each number with its unit below */
+/* bytes that suffice for each text of a number that the functions below write */
+#define TEXT_FIGURE 32u
 
 /* Writes a number with its digits in groups: "1,234,567". */
 char *text_count(uint64_t count, char *text, size_t size);

@@ -252,7 +252,8 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
-/* Copies the job's segment to `job`, and stores when. False: the segment could not be read. */
+/* Copies the job's segment to `job`, and stores the time of the copy. False: the segment could not
+ * be read. */
 static bool read_changes(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);

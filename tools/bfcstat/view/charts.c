@@ -14,8 +14,8 @@
 #define LANDMARKS_SHOWN 12u
 
 /* Returns the character by which a chart shows some cells of a region's map: # all in use, + partly
- * in use, ~ pending, . free, - no memory behind the addresses. Cells without memory matter only if
- * all cells are such. */
+ * in use, ~ pending (freed, but the device may still use it), . free, - no memory behind the
+ * addresses. Cells without memory matter only if all cells are such. */
 static char cell_sign(const uint8_t *cells, unsigned count) {
     unsigned backed = 0, full = 0, used = 0, pending = 0;
     for (unsigned i = 0; i < count; i++) {

@@ -28,7 +28,7 @@ struct gpu {
 };
 
 /* Returns the bytes that are used, but not in the pools of jobs whose segments were read: by other
- * users' jobs, by processes without the library, and by contexts, code and whatever else does not
+ * users' jobs, by processes without bfcpreload, and by contexts, code and whatever else does not
  * come from pools. gpu_free returns the bytes that nobody uses. */
 uint64_t gpu_others(const struct gpu *gpu);
 uint64_t gpu_free(const struct gpu *gpu);

@@ -380,8 +380,9 @@ static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
 }
 
-/* For each thing that was tried after the device had refused memory, such as asking other jobs to
- * give some back, shows how often it helped, how often it was tried, and how long that took. */
+/* Shows what was tried after the device had refused memory, such as asking other jobs to give some
+ * back: for each of these attempts, how often it helped, how often it was made, and how long it
+ * took. */
 static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
     static const char *const names[BFC_RUNGS] = {
         [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",

@@ -54,15 +54,15 @@ struct who_line {
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
-/* Returns the tag (a text that says what the thread was doing) that was set when the site
- * allocated; "" if none was. */
+/* Returns the tag of a site (call stack), a text by which the thread said what it was doing; "" if
+ * there was none. */
 const char *who_tag(const struct who_names *names, const struct bfc_who_site *site);
 
-/* Returns the path of the library, or of the executable, that called CUDA at the site; "" if it is
- * not known. */
+/* Returns the path of the library, or of the executable, that called CUDA in the call stack of a
+ * site; "" if it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Writes in a line where in the program a site allocates. That is its innermost line of Python, if
+/* Writes where in the program a call stack (site) allocates: its innermost line of Python, if
  * possible in one of the user's own files; without Python, the innermost function of the user's own
  * code, and what calls it; else the innermost function that does more than pass the call on. Writes
  * "" if none is known. The text is cut off at `size` bytes; returns `text`. */

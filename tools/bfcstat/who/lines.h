@@ -11,20 +11,20 @@
 
 #include "tools/bfcstat/who/frame_names.h"
 
-/* Writes the sites with index `first` and above, each with its call stack; nothing if there are
- * none. */
+/* Writes the sites (call stacks) with index `first` and above, with the frames of each; nothing if
+ * there are none. */
 void who_put_sites(struct who_names *names, uint64_t first, FILE *stream);
 
-/* Writes how much memory each site holds, and in which blocks. `us` is when the job answered, in
- * microseconds since the job's segment was created. */
+/* Writes how much memory each site (call stack) holds, and in which blocks. `us` is when the job
+ * answered, in microseconds since the job's segment was created. */
 void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 
 /* Writes all regions of the pools, and all their blocks except those that are free and ready. */
 void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
 
-/* Writes at which site each recorded allocation was made, for those allocations whose events have
- * number `first` or higher; nothing if there are none. Returns the number after the last one, or
- * `first`. */
+/* Writes, for each allocation whose call stack was recorded and whose event has number `first` or
+ * higher, which call stack (site) it was; nothing if there are none. Returns the number after the
+ * last one, or `first`. */
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
 
 /* Writes a line that says why it is not known which call stacks held the memory at the time `us`

@@ -50,8 +50,9 @@ static struct text_table begin_table(const struct who_sums *sums, const char *wh
     return table;
 }
 
-/* Whether the sum is shown. A change is shown only if it is larger than twice its standard error; a
- * smaller one may be due to chance, because the sums are estimates from samples. */
+/* Whether an amount of memory is shown. A change is shown only if it is larger than twice its
+ * standard error; a smaller one may be due to chance, because amounts are estimates from
+ * samples. */
 static bool is_shown(const struct who_sums *sums, const struct who_sum *sum) {
     bool change = sums->seconds > 0;
     return fabs(sum->bytes) >= 1 && (!change || fabs(sum->bytes) > 2 * who_error(sum));

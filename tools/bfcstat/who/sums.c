@@ -23,8 +23,8 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
                             .samples = site->live_samples};
 }
 
-/* Subtracts what the same site held in the job's earlier answer, so that the sum becomes a change.
- * The site has the same index in both answers: a job never changes the index of a site. */
+/* Subtracts what the same call stack (site) held in the job's earlier answer, so that the sum
+ * becomes a change. A job never changes the index of a site, so it is the same in both answers. */
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
@@ -46,8 +46,8 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
     add_sum(&groups[i], sum);
 }
 
-/* Adds a site's sum to the sum of the place in the program where the site allocates. False: no
- * memory for a copy of the place's text, which the sum of the place owns. */
+/* Adds the memory of a call stack (site) to that of the place in the program where it allocates.
+ * False: no memory for a copy of the place's text, which belongs to the sum of the place. */
 static bool add_to_places(struct who_sums *sums, struct who_names *names,
                           const struct who_sum *sum) {
     char text[WHO_PLACE];

@@ -9,12 +9,14 @@
 
 #include "tools/bfcstat/who/frame_names.h"
 
-/* A sum of estimates of sites. Bytes are counted as the program requested them, without padding. */
+/* A sum of estimates of the memory that call stacks (sites) hold. Bytes are counted as the program
+ * requested them, without padding. */
 struct who_sum {
     /* what the sum is of: path of a library, a tag, or text of a place in the program */
     const char *name;
-    const struct bfc_who_site *site; /* the site, if this is the sum of one site; else NULL */
-    double bytes, blocks;            /* bytes and blocks in use, or their change */
+    /* the call stack, if this is the sum of one call stack; else NULL */
+    const struct bfc_who_site *site;
+    double bytes, blocks; /* bytes and blocks in use, or their change */
     double variance; /* variance of `bytes`, in bytes squared: its root is the standard error */
     /* All that was ever allocated, freed or not; of a change: between the two answers. */
     double allocated_bytes, allocated_blocks;
@@ -33,9 +35,9 @@ struct who_sums {
     double seconds; /* time between the two answers; 0: there is only one */
 };
 
-/* Adds up the sites of the job's answer names->who. If `before`, an earlier answer of the same job,
- * is not NULL, subtracts its values. False: no memory. who_sums_free must be called in either
- * case. */
+/* Adds up what the call stacks (sites) in the job's answer names->who hold. If `before`, an earlier
+ * answer of the same job, is not NULL, subtracts its values. False: no memory. who_sums_free must
+ * be called in either case. */
 bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc_who *before);
 void who_sums_free(struct who_sums *sums);
 

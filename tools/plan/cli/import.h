@@ -10,7 +10,7 @@
 
 enum import_kind { IMPORT_NONE, IMPORT_GRAPH, IMPORT_LIFETIMES };
 
-/* Returns as what bfcplan-import reads a file, by the end of the file's name: a graph or lifetimes;
+/* Tells from the end of a file's name what bfcplan-import makes of the file: a graph or lifetimes;
  * IMPORT_NONE: it does not read such files. */
 enum import_kind import_kind_of(const char *path);
 

@@ -22,8 +22,8 @@
 bool progress_interrupted;
 
 static const struct progress_way *way;
-static enum stage stage; /* atomic */
-static bool have_plan;   /* atomic */
+static enum stage stage; /* atomic: the current stage */
+static bool have_plan;   /* atomic: whether there is a plan that is written after ^C */
 /* atomic: whether the terminal shows a line of progress, which must be wiped before other text */
 static bool shown;
 /* The lock guards `showing`, `begun`, `limit` and `packing`. */

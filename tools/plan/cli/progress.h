@@ -46,7 +46,8 @@ void progress_stop(void);
 void progress_stage(enum stage stage, uint64_t steps);
 void progress_timed(enum stage stage, double seconds);
 
-/* Takes what is shown of the search for a plan. The solver calls it (solve_options.progress). */
+/* Stores how far the search for a plan is, so that it can be shown. The solver calls it
+ * (solve_options.progress). */
 void progress_packing(const struct solve_progress *progress);
 
 /* Whether ^C was pressed at least once. The flag is atomic, because a signal handler sets it. */

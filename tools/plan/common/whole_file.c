@@ -14,7 +14,7 @@
  * finds both or neither. A thread that holds the lock takes no signals. So a handler in the same
  * thread finds the lock free, and a handler in another thread waits only for a few system calls. */
 static const char *unfinished;
-static bool locked; /* atomic */
+static bool locked; /* atomic: whether a thread holds the lock of `unfinished` */
 
 static void take_lock(void) {
     while (bfc_exchange_acquire(&locked, true))

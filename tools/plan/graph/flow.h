@@ -21,12 +21,16 @@ struct flow {
      * end */
     uint32_t *prior_at;
     uint32_t *prior;
-    /* For each tensor: the first of all tensors that share its memory (aliases). The fields below
-     * have values at the indexes of such first tensors. */
+    /* for each tensor: its root, the first of all tensors that share its memory (aliases) */
     uint32_t *root;
-    double *size; /* bytes of the largest tensor that shares the memory; 0 at all other indexes */
-    uint32_t *readers; /* how often nodes read the tensors that share the memory */
-    bool *kept;        /* whether one of the tensors that share the memory lives to the end */
+    /* for each root (first of the tensors that share memory): bytes of the largest of these
+     * tensors; 0 for all other tensors */
+    double *size;
+    /* for each root (first of the tensors that share memory): how often nodes read these tensors */
+    uint32_t *readers;
+    /* for each root (first of the tensors that share memory): whether one of these tensors lives to
+     * the end */
+    bool *kept;
 };
 
 bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);

@@ -8,8 +8,8 @@
 #include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
-/* graphs with more nodes get one of the simple orders, since searching for a better one takes too
- * long */
+/* for a graph with more nodes, only the best of the simple orders is chosen, since searching for a
+ * better one takes too long */
 #define MOST_SEARCHED 10000
 /* how many changes of an order are tried between two readings of the clock */
 #define MOVES_PER_LOOK 64

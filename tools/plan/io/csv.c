@@ -179,8 +179,8 @@ static struct name field_of(const struct reader *reader, const struct name *fiel
     return place < 0 ? (struct name){"", 0} : fields[place];
 }
 
-/* Sets `*number` to the number of a label in the table `names`, where it is added if it is new;
- * ROW_NONE for an empty field. False: no memory. */
+/* Sets `*number` to the number of a label (of a group or stream) in the table `names`, where it is
+ * added if it is new; ROW_NONE for an empty field. False: no memory. */
 static bool read_label(struct reader *reader, struct names *names, struct name field,
                        uint32_t *number) {
     bool fresh;

@@ -19,8 +19,8 @@
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                struct plan_error *error);
 
-/* Writes the columns id, lower, upper and size of the first `visible` rows, in their order; also
- * offset, or, if `offsets` is NULL, alias if any row has one. */
+/* Writes a line for each buffer, with the columns id, lower, upper and size; also offset, or, if
+ * `offsets` is NULL, alias if any buffer has one. */
 bool csv_write(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
                struct plan_error *error);
 
