@@ -17,7 +17,8 @@ struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     /* the folder with the jobs' shared-memory segments, as the user gave it */
     const char *directory;
-    /* what the command is about: a PID, the name of a segment or of a file; NULL: not given */
+    /* what the command is about: a PID, the name of a shared-memory segment or of a file; NULL: not
+     * given */
     const char *target;
     const char *output;        /* -o: file to write; NULL: not given */
     const char *listen;        /* serve: ADDRESS:PORT at which to accept connections */
@@ -36,13 +37,13 @@ struct request {
 };
 
 /* Asks the job to bring the map of its regions up to date, waits for that for a bounded time, and
- * copies the job's segment. If the job is still initializing its segment, waits for that too.
- * Results are those of bfc_segment_read. */
+ * copies the job's shared-memory segment. If the job is still initializing its segment, waits for
+ * that too. Results are those of bfc_segment_read. */
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 
-/* Finds all jobs that have a segment in the folder `directory`; false with errno set on failure.
- * The findings must be freed in either case. */
+/* Finds all jobs that have a shared-memory segment in the folder `directory`; false with errno set
+ * on failure. The findings must be freed in either case. */
 bool find_jobs(int directory, struct findings *findings);
 /* Finds jobs as find_jobs does, but without their maps and events. The jobs and pools of each user,
  * and those of all users, are bounded (docs/watching.md); those beyond the bounds are only counted,
@@ -57,18 +58,18 @@ const struct gpu *gpu_of(const struct findings *findings, const struct bfc_segme
 void free_findings(struct findings *findings);
 
 /*
- * Finds the segment that `target`, a PID or a segment's name, means. `folder` is the name of
- * `directory` for messages. Returns SHOWN, or another exit status after a message on standard
- * error.
+ * Finds the shared-memory segment that `target`, a PID or a segment's name, means. `folder` is the
+ * name of `directory` for messages. Returns SHOWN, or another exit status after a message on
+ * standard error.
  */
 int find_target(int directory, const char *folder, const char *target,
                 struct bfc_segment_name *name);
 
-/* Whether the text is a PID or a segment's name. */
+/* Whether the text is a PID or a shared-memory segment's name. */
 bool is_target(const char *text);
 
 /* Writes a recording with one sample of the job that the request names, and with the events that
- * its segment holds now. Returns the exit status. */
+ * its shared-memory segment holds now. Returns the exit status. */
 int record_once(const struct request *request, int directory, FILE *file);
 
 /* The functions of the commands, named after them; each returns the exit status of bfcstat. */

@@ -86,9 +86,9 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* How many removed segments and how many unreadable segments are listed by name at most. If there
- * are more removed ones, only their number is shown; of the unreadable ones, the rest are counted.
- * Any user can make many such files. */
+/* How many removed shared-memory segments and how many unreadable segments are listed by name at
+ * most. If there are more removed ones, only their number is shown; of the unreadable ones, the
+ * rest are counted. Any user can make many such files. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
@@ -335,8 +335,8 @@ struct command {
     bool needs_target, needs_output;
     const char *options; /* letters of the options that the command takes, as in `options` */
     /* Whether the command keeps the capabilities that let an administrator's copy of bfcstat read
-     * all users' segments. Only commands that read no other file that the user names may keep
-     * them. */
+     * all users' shared-memory segments. Only commands that read no other file that the user names
+     * may keep them. */
     bool keeps_rights;
 };
 
@@ -437,8 +437,8 @@ static int parse_arguments(int count, char **arguments, struct request *request,
 }
 
 /* Gives up the capabilities that an administrator may have given to this program so that it can
- * read all users' segments (docs/watching.md). Otherwise a user could have the program read other
- * users' files. A process of root keeps its capabilities. */
+ * read all users' shared-memory segments (docs/watching.md). Otherwise a user could have the
+ * program read other users' files. A process of root keeps its capabilities. */
 static void give_up_rights(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};

@@ -63,8 +63,8 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     }
 }
 
-/* Marks the addresses that had an event between the two copies of the segment: the job's list of
- * its blocks, made between the two copies, may be from before or after that event. */
+/* Marks the addresses that had an event between the two copies of the shared-memory segment: the
+ * job's list of its blocks, made between the two copies, may be from before or after that event. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];

@@ -5,8 +5,9 @@
  * than an earlier event of another thread. Two things are certain: the events of a batch are of one
  * thread and in order, and at one address allocations and frees alternate. So an event that does
  * not fit what is known of its address waits, with the rest of its batch, until an event comes
- * after which it fits. It waits for one more round (one more copy of the job's segment) at most,
- * because the event that it waits for may have been overwritten before it was read.
+ * after which it fits. It waits for one more round (one more copy of the job's shared-memory
+ * segment) at most, because the event that it waits for may have been overwritten before it was
+ * read.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -60,9 +61,9 @@ struct event_order {
 };
 
 /* Begins an order. `who` is the job's list of its blocks, which it gave between the copies
- * `earlier` and `later` of its segment; from that list and the events of `later`, finds out which
- * blocks were in use before those events. An order that is all zeros is valid without this call,
- * and knows of no address. */
+ * `earlier` and `later` of its shared-memory segment; from that list and the events of `later`,
+ * finds out which blocks were in use before those events. An order that is all zeros is valid
+ * without this call, and knows of no address. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
@@ -80,11 +81,11 @@ void event_order_add(struct event_order *order, const struct bfc_event *event);
 size_t event_order_round(struct event_order *order, bool last);
 
 /* Corrects what the order knows by `who`, a list of blocks that the job gave between the copies
- * `earlier` and `later` of its segment. Where a block is in use by the events so far but is not in
- * the list, its free was lost: a free at time `us` is put into `ordered`. Returns how many frees
- * were put there. Leaves alone the addresses in host memory, those with an event between the two
- * copies, and those with an event that waits; of all others it is known afterwards whether a block
- * is there. */
+ * `earlier` and `later` of its shared-memory segment. Where a block is in use by the events so far
+ * but is not in the list, its free was lost: a free at time `us` is put into `ordered`. Returns how
+ * many frees were put there. Leaves alone the addresses in host memory, those with an event between
+ * the two copies, and those with an event that waits; of all others it is known afterwards whether
+ * a block is there. */
 size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
                            const struct bfc_who *who, const struct bfc_job *later, uint64_t us);
 

@@ -15,9 +15,9 @@
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
-/* How long to wait for segments that their jobs are still initializing, which takes a job some
- * microseconds. The time is for all segments of a folder together, because an empty file that some
- * user put there is never ready. */
+/* How long to wait for shared-memory segments that their jobs are still initializing, which takes a
+ * job some microseconds. The time is for all segments of a folder together, because an empty file
+ * that some user put there is never ready. */
 #define YOUNG_NS UINT64_C(20000000)
 
 /* How many jobs and pools find_figures reads at most: of one user, of a block of 65,536 user ids
@@ -29,16 +29,17 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
  * A thread of the job does that on request. */
 #define REFRESH_MS 200
 
-/* The type of the functions that read a job's segment: bfc_segment_read, which reads all of it, and
- * bfc_segment_read_figures, which leaves out the map and the events. */
+/* The type of the functions that read a job's shared-memory segment: bfc_segment_read, which reads
+ * all of it, and bfc_segment_read_figures, which leaves out the map and the events. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
 
-/* The state of reading all segments of a folder, or one segment. */
+/* The state of reading all shared-memory segments of a folder, or one segment. */
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns; /* until when a segment that is not initialized yet is read again */
+    /* until when a shared-memory segment that is not initialized yet is read again */
+    uint64_t young_until_ns;
     /* until when to wait for jobs to bring the maps of their regions up to date */
     struct bfc_bounded_wait wait;
     /* `most`: how many jobs can be found at most; `room`: how many elements the array of jobs
@@ -51,8 +52,8 @@ static struct look begin_look(int directory, read_segment *read, uint64_t young_
                          most,      0};
 }
 
-/* Asks the job to refresh its map, waits for that, and reads the job's segment. If the job does not
- * answer in time, the map is the one that the job wrote last. */
+/* Asks the job to refresh its map, waits for that, and reads the job's shared-memory segment. If
+ * the job does not answer in time, the map is the one that the job wrote last. */
 static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_segment_name *name,
                                            struct bfc_job *job, char *reason, size_t size) {
     bfc_segment_refresh(look->directory, name, &look->wait, reason, size);
@@ -71,7 +72,7 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
 }
 
 /* Makes room in findings->jobs for one more job. The array grows step by step, because most files
- * of the folder may turn out to be no segments of jobs. */
+ * of the folder may turn out to be no shared-memory segments of jobs. */
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
@@ -109,8 +110,8 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
     }
 }
 
-/* Reads the segments `names`. Asks all jobs to refresh their maps before it waits for the first of
- * them, so that the jobs do so at the same time. */
+/* Reads the shared-memory segments `names`. Asks all jobs to refresh their maps before it waits for
+ * the first of them, so that the jobs do so at the same time. */
 static bool look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         read_segment *read, uint64_t young_ns, struct findings *findings) {
     char reason[sizeof findings->refused->line];
@@ -149,9 +150,9 @@ struct listing {
     size_t count, left_out, impostors;
 };
 
-/* Adds the segment to the listing if its user's share is not used up. Any user may give a file any
- * name, so a file counts only if the user in its name owns it. Returns true, so that the next file
- * is visited. */
+/* Adds the shared-memory segment to the listing if its user's share is not used up. Any user may
+ * give a file any name, so a file counts only if the user in its name owns it. Returns true, so
+ * that the next file is visited. */
 static bool list_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct listing *listing = context;
     struct stat status;
@@ -233,9 +234,9 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Chooses a segment of a process with this pid: one of the user's own in bfcstat's pid namespace,
- * else any in that namespace, else the only one. NULL: there is none, or there are several, which a
- * message lists. */
+/* Chooses a shared-memory segment of a process with this pid: one of the user's own in bfcstat's
+ * pid namespace, else any in that namespace, else the only one. NULL: there is none, or there are
+ * several, which a message lists. */
 static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
                                                  int pid) {
     uint64_t own = bfc_pid_namespace();

@@ -161,7 +161,8 @@ static long last_number(const char *status, const char *word) {
     return line ? strtol(end, NULL, 10) : -1;
 }
 
-/* A process that may have published a segment, as /proc/PID/status and stat show it. */
+/* A process that may have published a shared-memory segment, as /proc/PID/status and stat show
+ * it. */
 struct process {
     char pid[16]; /* the process's id in bfcstat's pid namespace */
     long inner;   /* its id in its own pid namespace: the last number of NSpid */
@@ -183,9 +184,9 @@ static struct process read_process(const char *pid) {
     return process;
 }
 
-/* Whether the process is the one that published the segment. A job can write anything into its
- * segment, such as another process's pid, so the owner of the segment's file must also be a user of
- * the process. */
+/* Whether the process is the one that published the shared-memory segment. A job can write anything
+ * into its segment, such as another process's pid, so the owner of the segment's file must also be
+ * a user of the process. */
 static bool is_process_of(const struct process *process, const struct bfc_job *job) {
     long uid = job->name.uid;
     return process->inner == job->header.pid && process->start == job->header.start_time &&
@@ -243,7 +244,8 @@ static bool find_process(const struct bfc_job *job, struct processes *processes,
 }
 
 /* Sets identity->comm to the program's name without folders. If bfcstat does not see the job's
- * process (`pid` is NULL), the name is the first word of the command in the job's segment. */
+ * process (`pid` is NULL), the name is the first word of the command in the job's shared-memory
+ * segment. */
 static void name_program(const struct bfc_job *job, const char *pid,
                          struct job_identity *identity) {
     char name[256] = "";

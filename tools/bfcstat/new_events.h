@@ -1,5 +1,6 @@
 /*
- * Tells which events of a job are new in a copy of its segment, compared with earlier copies.
+ * Tells which events of a job are new in a copy of its shared-memory segment, compared with earlier
+ * copies.
  *
  * The segment has a ring of events. A thread takes numbers of slots and fills the slots later, so
  * that the new events are not simply those behind the last number: each slot is compared with the
@@ -19,7 +20,7 @@ struct new_events {
 };
 
 /* From now on all events that are in the ring now count as new. `next_event` is the value in the
- * segment's header: the number of the next event. */
+ * shared-memory segment's header: the number of the next event. */
 void new_events_begin(struct new_events *events, uint64_t next_event);
 
 /* Returns whether the event was not seen before, and marks it as seen. */

@@ -70,8 +70,8 @@ static int write_output(const struct request *request, FILE *recording) {
 }
 
 /* Opens the recording that the user names. If there is no such file, but the name is a PID or a
- * segment's name, makes a temporary recording of that job as it is now. Sets `*status` to an exit
- * status of bfcstat. */
+ * shared-memory segment's name, makes a temporary recording of that job as it is now. Sets
+ * `*status` to an exit status of bfcstat. */
 static FILE *open_recording(const struct request *request, int directory, int *status) {
     FILE *recording = fopen(request->target, "re");
     int reason = errno;

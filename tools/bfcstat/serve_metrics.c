@@ -1,11 +1,11 @@
 /*
  * bfcstat serve: answers Prometheus's requests for the metrics of all jobs over HTTP.
  *
- * One thread does everything, because the functions that read segments may run in only one thread
- * at a time. Clients cannot keep this thread busy by asking often, because an answer, once made, is
- * sent to all who ask within the next second or longer. Nor can they take all connections
- * (guests.h) or all memory, because the size of the answers that clients have not received yet is
- * bounded.
+ * One thread does everything, because the functions that read shared-memory segments may run in
+ * only one thread at a time. Clients cannot keep this thread busy by asking often, because an
+ * answer, once made, is sent to all who ask within the next second or longer. Nor can they take all
+ * connections (guests.h) or all memory, because the size of the answers that clients have not
+ * received yet is bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -65,9 +65,9 @@ static void stop_serving(int signal_number) {
 }
 
 /*
- * Reads all segments and writes the metrics of all jobs. False: the folder of segments cannot be
- * read, or there is no memory; errno says which. The folder is opened each time: if it has been
- * removed and made again, a descriptor of the old one would show an empty folder.
+ * Reads all shared-memory segments and writes the metrics of all jobs. False: the folder of
+ * segments cannot be read, or there is no memory; errno says which. The folder is opened each time:
+ * if it has been removed and made again, a descriptor of the old one would show an empty folder.
  */
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
@@ -279,8 +279,8 @@ static void say_where(struct MHD_Daemon *daemon, const char *listen) {
 }
 
 /* Raises the process's limit of open files if it is too low for MOST_SOCKETS connections and
- * MOST_KEPT segments. Otherwise the server would stop accepting connections when it reaches the
- * limit. False: a message was printed. */
+ * MOST_KEPT shared-memory segments. Otherwise the server would stop accepting connections when it
+ * reaches the limit. False: a message was printed. */
 static bool may_open_enough(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= MOST_FILES)
@@ -293,8 +293,8 @@ static bool may_open_enough(void) {
     return false;
 }
 
-/* Waits, for a second at most, until a client sends something or the folder of segments changes,
- * and then handles both. */
+/* Waits, for a second at most, until a client sends something or the folder of shared-memory
+ * segments changes, and then handles both. */
 static void wait_and_serve(struct exporter *exporter, struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd asking[] = {{.fd = info ? info->epoll_fd : -1, .events = POLLIN},

@@ -11,15 +11,15 @@
 #include "tools/bfcstat/identity.h"
 #include "tools/bfcstat/shares.h"
 
-/* How many segments of one user, and of one block of 65,536 user ids (shares.h), are kept open at
- * most. */
+/* How many shared-memory segments of one user, and of one block of 65,536 user ids (shares.h), are
+ * kept open at most. */
 #define MOST_OF_USER 256u
 #define MOST_OF_BLOCK 400u
 
 #define MOST_TALLIES 1024u
 static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
-/* The values that were last read from one pool's section of a segment. */
+/* The values that were last read from one pool's section of a shared-memory segment. */
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
@@ -28,13 +28,13 @@ struct seen {
     size_t tally;
 };
 
-/* A segment that is kept open, so that its counters can be read once more after its job has
- * ended. */
+/* A shared-memory segment that is kept open, so that its counters can be read once more after its
+ * job has ended. */
 struct kept {
     struct bfc_segment_name name;
     int file;
-    /* Whether the segment was there before the folder was watched and has not been read since. What
-     * its job did until then is not counted. */
+    /* Whether the shared-memory segment was there before the folder was watched and has not been
+     * read since. What its job did until then is not counted. */
     bool before;
     struct seen seen[BFC_SEGMENT_POOLS];
 };
@@ -132,7 +132,7 @@ static void drop_kept(struct tally_book *book, struct kept *kept) {
 }
 
 /* Reads a job's counters for the last time, counts the job as ended on each device that it used,
- * and closes its segment. */
+ * and closes its shared-memory segment. */
 static void end_kept(struct tally_book *book, struct kept *kept) {
     read_kept(book, kept);
     for (size_t i = 0; i < BFC_SEGMENT_POOLS; i++) {
@@ -145,8 +145,8 @@ static void end_kept(struct tally_book *book, struct kept *kept) {
     drop_kept(book, kept);
 }
 
-/* Whether one more segment of the user may be kept open, within the bounds for each user, each
- * block of users and all (shares.h). */
+/* Whether one more shared-memory segment of the user may be kept open, within the bounds for each
+ * user, each block of users and all (shares.h). */
 static bool has_room(const struct tally_book *book, uint32_t uid) {
     size_t user = 0, block = 0;
     for (size_t i = 0; i < book->kept_count; i++) {
@@ -157,8 +157,8 @@ static bool has_room(const struct tally_book *book, uint32_t uid) {
            book->kept_count < MOST_KEPT;
 }
 
-/* Whether the file is a segment of the user in its name. Any user may give a file any name, so it
- * must also be owned by that user. */
+/* Whether the file is a shared-memory segment of the user in its name. Any user may give a file any
+ * name, so it must also be owned by that user. */
 static bool is_own(const struct stat *status, const struct bfc_segment_name *name) {
     return S_ISREG(status->st_mode) && status->st_uid == name->uid;
 }
@@ -191,8 +191,8 @@ static bool keep_found(void *context, int directory, const struct bfc_segment_na
     return true;
 }
 
-/* Closes a segment that is kept open. Counts its job as ended only if the segment was removed;
- * otherwise only reads its counters once more. */
+/* Closes a shared-memory segment that is kept open. Counts its job as ended only if the segment was
+ * removed; otherwise only reads its counters once more. */
 static void leave_kept(struct tally_book *book, struct kept *kept) {
     struct stat status;
     if (fstat(kept->file, &status) == 0 && status.st_nlink == 0) {

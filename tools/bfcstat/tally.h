@@ -2,10 +2,11 @@
  * Counters of what all jobs of a user did on a device, jobs that have ended included. bfcstat serve
  * exports them.
  *
- * A job that runs out of memory mostly ends at once, and its segment is removed with it, before
- * Prometheus asks again. So the folder of segments is watched (inotify), each segment is opened
- * when it appears and kept open, and when its name is gone, its counters are read once more. The
- * number of segments that are kept open, and of pairs of user and device, is bounded (shares.h).
+ * A job that runs out of memory mostly ends at once, and its shared-memory segment is removed with
+ * it, before Prometheus asks again. So the folder of segments is watched (inotify), each segment is
+ * opened when it appears and kept open, and when its name is gone, its counters are read once more.
+ * The number of segments that are kept open, and of pairs of user and device, is bounded
+ * (shares.h).
  *
  * Thread-safety: none needed; one thread.
  */
@@ -14,11 +15,11 @@
 
 #include "tools/bfcstat/view/view.h"
 
-/* How many segments are kept open at most. */
+/* How many shared-memory segments are kept open at most. */
 #define MOST_KEPT 1024u
 
-/* Begins to watch the folder of segments. What jobs have done until now is not counted. NULL: no
- * memory. */
+/* Begins to watch the folder of shared-memory segments. What jobs have done until now is not
+ * counted. NULL: no memory. */
 struct tally_book *tally_begin(const char *folder);
 void tally_end(struct tally_book *book);
 
@@ -26,8 +27,8 @@ void tally_end(struct tally_book *book);
  * watched now. */
 int tally_descriptor(const struct tally_book *book);
 
-/* Handles the changes of the folder that have happened: opens new segments, and reads those that
- * were removed for the last time. */
+/* Handles the changes of the folder that have happened: opens new shared-memory segments, and reads
+ * those that were removed for the last time. */
 void tally_follow(struct tally_book *book);
 
 /* Adds what the jobs have done since the last call to the counters, and makes findings->tallies

@@ -3,9 +3,9 @@
  * job it shows a curve of the memory in use, how its device's memory is used, and the map of its
  * regions or histograms.
  *
- * All segments are read once in each interval (--interval); rates are differences between two
- * readings. Keys are those of htop where htop has the same function. With fewer than 110 columns,
- * or 24 lines, less is shown.
+ * All shared-memory segments are read once in each interval (--interval); rates are differences
+ * between two readings. Keys are those of htop where htop has the same function. With fewer than
+ * 110 columns, or 24 lines, less is shown.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -124,7 +124,7 @@ static void add_rows(const struct bfc_job *job, double seconds) {
     }
 }
 
-/* Reads all segments again. The pool that was selected stays selected. */
+/* Reads all shared-memory segments again. The pool that was selected stays selected. */
 static void read_jobs(int directory) {
     double now = bfc_now_seconds(), seconds = now - top.last_look;
     const struct track *kept = top.row_count ? top.rows[top.selected].track : NULL;

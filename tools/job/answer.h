@@ -17,8 +17,8 @@ struct bfc_question {
     const char *answer; /* part of the file's name, such as BFC_WHO_ANSWER */
     /* sends the request to the job, with a function of segment/request.h */
     struct bfc_request (*request)(struct bfc_segment_header *header);
-    /* Return addresses in the segment's header: of the number of requests made, and of the number
-     * of requests that the job has answered. */
+    /* Return addresses in the shared-memory segment's header: of the number of requests made, and
+     * of the number of requests that the job has answered. */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
     /* End of the error message if the job's library is too old to know the question, such as "which
@@ -35,8 +35,8 @@ typedef bool bfc_answer_take(int file, void *to);
 /*
  * Asks the job, reads its answer's file with `take`, and removes the file. If another reader of the
  * same job was faster and has taken the file, asks again; each time the wait is at most
- * `timeout_ms`. The file must belong to the owner of the segment. False: `reason` (cut off at
- * `size` bytes) says why, in one line.
+ * `timeout_ms`. The file must belong to the owner of the shared-memory segment. False: `reason`
+ * (cut off at `size` bytes) says why, in one line.
  */
 bool bfc_answer_fetch(int directory, const struct bfc_segment_name *name,
                       const struct bfc_question *question, unsigned timeout_ms,

@@ -17,19 +17,19 @@
 enum bfc_ask_result {
     BFC_ASK_DONE,
     BFC_ASK_UNANSWERED, /* no answer came in time, or the job has no thread that answers requests */
-    BFC_ASK_REFUSED,    /* the segment could not be used; `reason` says why */
+    BFC_ASK_REFUSED,    /* the shared-memory segment could not be used; `reason` says why */
 };
 
 /* Returns a wait that ends `milliseconds` after this call. */
 struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds);
 
-/* Whether the job has a helper thread, which answers requests. If the segment is new, waits up to a
- * second for the thread to start. */
+/* Whether the job has a helper thread, which answers requests. If the shared-memory segment is new,
+ * waits up to a second for the thread to start. */
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
 
 /* Asks the job to bring the map of its regions and the size of its largest free blocks up to date
- * in the segment. Several calls may share one `wait`, so that many stopped jobs cost no more time
- * than one. If `wait` is NULL, the call returns without an answer. */
+ * in the shared-memory segment. Several calls may share one `wait`, so that many stopped jobs cost
+ * no more time than one. If `wait` is NULL, the call returns without an answer. */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
                                         struct bfc_bounded_wait *wait, char *reason, size_t size);
 

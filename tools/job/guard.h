@@ -11,13 +11,13 @@
 
 #include "segment/segment_file.h"
 
-/* The type of a function that is called on a mapped segment. `base` is where its BFC_SEGMENT_SIZE
- * bytes begin. */
+/* The type of a function that is called on a mapped shared-memory segment. `base` is where its
+ * BFC_SEGMENT_SIZE bytes begin. */
 typedef enum bfc_read_result bfc_segment_visit(const struct bfc_segment_look *look, char *base,
                                                void *context);
 
-/* Opens, checks and maps the segment, and calls `visit` on it. If the segment is truncated
- * meanwhile, it is refused. If the result is not BFC_READ_OK, look->reason says why. */
+/* Opens, checks and maps the shared-memory segment, and calls `visit` on it. If the segment is
+ * truncated meanwhile, it is refused. If the result is not BFC_READ_OK, look->reason says why. */
 enum bfc_read_result bfc_segment_visit_guarded(const struct bfc_segment_look *look, int directory,
                                                bool writable, bfc_segment_visit *visit,
                                                void *context);

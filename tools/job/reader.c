@@ -16,12 +16,12 @@
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
-/* How often a part of the segment is copied again without a pause if the job changed it during the
- * copy. A try takes about a microsecond. */
+/* How often a part of the shared-memory segment is copied again without a pause if the job changed
+ * it during the copy. A try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
 /* If all tries fail, the job's thread may have been preempted or stopped in the middle of a change.
  * The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at most for the whole
- * segment. */
+ * shared-memory segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
 /* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which reads all jobs: a user may have
@@ -61,8 +61,8 @@ static bool copy_once(void *to, const void *from, size_t size) {
 
 /* Copies a structure that begins with a sequence number, again and again until the writer did not
  * change it during a copy. False: even the last copy may be half old and half new. `wait` bounds
- * the waits for all parts of the segment; NULL: the job is dead and changes nothing any more, so
- * one try suffices. */
+ * the waits for all parts of the shared-memory segment; NULL: the job is dead and changes nothing
+ * any more, so one try suffices. */
 static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
@@ -72,8 +72,8 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
     }
 }
 
-/* Copies a pool's section of the segment. The counters (`stats`) are copied last, so that they are
- * no older than the histograms. False: the counters were changed during the copy. */
+/* Copies a pool's section of the shared-memory segment. The counters (`stats`) are copied last, so
+ * that they are no older than the histograms. False: the counters were changed during the copy. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
@@ -162,7 +162,8 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* whether the map and the events are left out, which are most of the segment */
+    /* whether the map and the events are left out, which are most of the shared-memory segment */
+    bool figures;
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,

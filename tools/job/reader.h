@@ -36,10 +36,10 @@ enum bfc_job_state {
     BFC_JOB_UNKNOWN,
 };
 
-/* A copy of one segment, some 400 KiB. Every string is NUL-terminated; every state and count is in
- * its range. In each row of the map, bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS. Events are in
- * the order of their numbers. The pool of an event is 63 if the event concerns no pool in
- * particular. */
+/* A copy of one shared-memory segment, some 400 KiB. Every string is NUL-terminated; every state
+ * and count is in its range. In each row of the map, bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS.
+ * Events are in the order of their numbers. The pool of an event is 63 if the event concerns no
+ * pool in particular. */
 struct bfc_job {
     struct bfc_segment_name name;
     enum bfc_job_state state;
@@ -52,27 +52,28 @@ struct bfc_job {
 };
 
 /*
- * Copies the segment into `job`. If the result is not BFC_READ_OK, `job` is undefined, and `reason`
- * (cut off at `size` bytes) says why in one line, without a newline.
+ * Copies the shared-memory segment into `job`. If the result is not BFC_READ_OK, `job` is
+ * undefined, and `reason` (cut off at `size` bytes) says why in one line, without a newline.
  */
 enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
                                       struct bfc_job *job, char *reason, size_t size);
 
-/* Copies the segment as bfc_segment_read does, but without the map and the events, which are most
- * of it. `job` must be all zeros, and if the result is not BFC_READ_OK it is all zeros again. The
- * memory for the map and the events is not touched, so that an array of many jobs from calloc takes
- * little memory. */
+/* Copies the shared-memory segment as bfc_segment_read does, but without the map and the events,
+ * which are most of it. `job` must be all zeros, and if the result is not BFC_READ_OK it is all
+ * zeros again. The memory for the map and the events is not touched, so that an array of many jobs
+ * from calloc takes little memory. */
 enum bfc_read_result bfc_segment_read_figures(int directory, const struct bfc_segment_name *name,
                                               struct bfc_job *job, char *reason, size_t size);
 
-/* Stores the names of all segments in the folder, sorted by pid, in an array that the caller frees.
- * Returns how many there are; -1 with errno set on failure. */
+/* Stores the names of all shared-memory segments in the folder, sorted by pid, in an array that the
+ * caller frees. Returns how many there are; -1 with errno set on failure. */
 ssize_t bfc_segment_list(int directory, struct bfc_segment_name **names);
 
 /*
- * Removes the segment if its process is certainly dead and the file belongs to this user. `job` is
- * the copy, or NULL if the segment could not be read: then it is removed only if its pid is of this
- * process's pid namespace and no process has that pid. Returns whether it was removed.
+ * Removes the shared-memory segment if its process is certainly dead and the file belongs to this
+ * user. `job` is the copy, or NULL if the segment could not be read: then it is removed only if its
+ * pid is of this process's pid namespace and no process has that pid. Returns whether it was
+ * removed.
  */
 bool bfc_segment_sweep(int directory, const struct bfc_segment_name *name,
                        const struct bfc_job *job);

@@ -19,9 +19,11 @@ struct report_call {
     /* a: allocation, f: free, g: a region was taken, r: a region was given back, o: out of memory,
      * b: a pool began, e: a pool ended, O: out of memory when a trace was recorded. */
     char kind;
-    /* Microseconds since the job's segment was created; in a trace: the number of the call. */
+    /* Microseconds since the job's shared-memory segment was created; in a trace: the number of the
+     * call. */
     uint64_t at;
-    unsigned pool;    /* index of the pool in the job's segment; in a trace: the device */
+    /* index of the pool in the job's shared-memory segment; in a trace: the device */
+    unsigned pool;
     uint64_t address; /* address of the block or region */
     uint64_t bytes;   /* bytes requested, or size of the region; 0 for a free */
     uint64_t name;    /* in a trace: number of the allocation; else: number of the event */

@@ -36,8 +36,8 @@
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
 
-/* With --events, seconds between two readings of the segment's ring of 4,096 events, which a busy
- * job soon overwrites. The recorded times of events are no more exact than this. */
+/* With --events, seconds between two readings of the shared-memory segment's ring of 4,096 events,
+ * which a busy job soon overwrites. The recorded times of events are no more exact than this. */
 #define LOOK_SECONDS 0.01
 
 static volatile sig_atomic_t interrupted;
@@ -50,15 +50,17 @@ struct recording {
     /* Number of the first landmark that is not written yet. A landmark is an event that is neither
      * an allocation nor a free. */
     uint64_t next_landmark;
-    struct new_events unseen;  /* tells which events of the next copy of the segment are new */
+    /* tells which events of the next copy of the shared-memory segment are new */
+    struct new_events unseen;
     struct event_order *order; /* puts allocations and frees of several threads into order */
     /* whether the job was asked for its blocks in use, with which the order begins, even if it did
      * not answer */
     bool ordered;
-    /* when the last copy of the segment and the copy before it were made: `looks_us` and
-     * `looked_us`, in microseconds by the job's clock */
+    /* when the last copy of the shared-memory segment and the copy before it were made: `looks_us`
+     * and `looked_us`, in microseconds by the job's clock */
     uint64_t looked_us, looks_us;
-    /* when the job's segment was created: 0 of the job's clock, which counts microseconds */
+    /* when the job's shared-memory segment was created: 0 of the job's clock, which counts
+     * microseconds */
     uint64_t created_ns;
     bool events; /* whether all allocations and frees are written (--events) */
     unsigned long samples;
@@ -74,8 +76,8 @@ static double seconds_since(uint64_t start_ns) {
     return (double)(bfc_now_ns() - start_ns) / 1e9;
 }
 
-/* Returns the time now by the clock of the job's events: microseconds since the job's segment was
- * created. */
+/* Returns the time now by the clock of the job's events: microseconds since the job's shared-memory
+ * segment was created. */
 static uint64_t job_us(const struct recording *recording) {
     return bfc_subtract_saturating(bfc_wall_clock_ns(), recording->created_ns) / 1000;
 }
@@ -204,8 +206,8 @@ static void write_ordered(struct recording *recording, size_t count) {
 }
 
 /* Returns the event with its time corrected. A new event came after the previous copy of the
- * segment, but its time may be earlier, because a thread reads the clock only once for several
- * events. The time is then that of the previous copy. */
+ * shared-memory segment, but its time may be earlier, because a thread reads the clock only once
+ * for several events. The time is then that of the previous copy. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;
@@ -215,8 +217,8 @@ static struct bfc_event time_event(const struct recording *recording,
     return timed;
 }
 
-/* Writes the events that are new in this copy of the segment, in an order in which they can have
- * happened. An event that fits nowhere yet is kept until the next call. */
+/* Writes the events that are new in this copy of the shared-memory segment, in an order in which
+ * they can have happened. An event that fits nowhere yet is kept until the next call. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
@@ -252,8 +254,8 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
-/* Copies the job's segment to `job`, and stores the time of the copy. False: the segment could not
- * be read. */
+/* Copies the job's shared-memory segment to `job`, and stores the time of the copy. False: the
+ * segment could not be read. */
 static bool read_changes(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);
@@ -266,8 +268,8 @@ static bool read_changes(struct recording *recording, struct bfc_job *job) {
 }
 
 /* Writes the allocations and frees until shortly after the job listed its blocks in use, in the
- * answer `who`, and corrects the order of events by that list. `before` is the copy of the segment
- * from before the job was asked. False: the segment could not be read. */
+ * answer `who`, and corrects the order of events by that list. `before` is the copy of the
+ * shared-memory segment from before the job was asked. False: the segment could not be read. */
 static bool write_calls_until(struct recording *recording, const struct bfc_job *before,
                               const struct bfc_who *who) {
     static struct bfc_job job;

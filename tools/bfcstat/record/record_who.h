@@ -17,8 +17,8 @@
 struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
-    /* when the job's segment was created, in ns by CLOCK_REALTIME; times are written relative to
-     * it */
+    /* when the job's shared-memory segment was created, in ns by CLOCK_REALTIME; times are written
+     * relative to it */
     uint64_t created_ns;
     bool space; /* whether a list of all blocks of the pools is written too; it may be long */
     /* Whether the call stack of each sampled allocation is written too, because --events was

@@ -39,16 +39,16 @@ struct calls {
     bool failed; /* whether memory of the host ran out, so that the list is incomplete */
 };
 
-/* Begins the list with the calls after the copy `job` of the segment. `blocks` is the job's list of
- * its blocks, which it gave a little later than the copy was made. */
+/* Begins the list with the calls after the copy `job` of the shared-memory segment. `blocks` is the
+ * job's list of its blocks, which it gave a little later than the copy was made. */
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks);
 
-/* Begins the list with all calls in the copy `later` of the segment. `blocks` is the job's list of
- * its blocks, which it gave between the copies `earlier` and `later`. */
+/* Begins the list with all calls in the copy `later` of the shared-memory segment. `blocks` is the
+ * job's list of its blocks, which it gave between the copies `earlier` and `later`. */
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
                         const struct bfc_who *blocks, const struct bfc_job *later);
 
-/* Adds the calls in a copy of the segment that were not in earlier copies. */
+/* Adds the calls in a copy of the shared-memory segment that were not in earlier copies. */
 void calls_add(struct calls *calls, const struct bfc_job *job);
 
 /* Completes the list: it then has the last CALLS_MOST calls at most, with sizes and call stacks as

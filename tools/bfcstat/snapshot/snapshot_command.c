@@ -16,8 +16,8 @@
  * job needs a second. */
 #define ANSWER_MS 20000
 
-/* How long to wait, in nanoseconds, between two readings of the segment's ring of 4,096 events,
- * which a busy job soon overwrites. */
+/* How long to wait, in nanoseconds, between two readings of the shared-memory segment's ring of
+ * 4,096 events, which a busy job soon overwrites. */
 #define POLL_NS (10L * 1000 * 1000)
 
 static volatile sig_atomic_t interrupted;
@@ -35,8 +35,8 @@ static int refuse_snapshot(const char *reason) {
 struct target {
     int directory;
     struct bfc_segment_name name;
-    struct bfc_job job; /* the last copy of the job's segment */
-    /* why the segment could not be read or the job did not answer, for the message */
+    struct bfc_job job; /* the last copy of the job's shared-memory segment */
+    /* why the shared-memory segment could not be read or the job did not answer, for the message */
     char reason[512];
 };
 

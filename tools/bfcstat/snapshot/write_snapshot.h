@@ -27,7 +27,7 @@ bool write_pickle(struct moment *moment, FILE *file);
 
 /* Writes trace events in Chrome's format, which Perfetto reads: the bytes in use and the bytes of
  * all regions of each device as counters, and failed allocations. Times are in microseconds since
- * the job's segment was created. */
+ * the job's shared-memory segment was created. */
 void write_chrome_trace(const struct moment *moment, FILE *file);
 
 #endif

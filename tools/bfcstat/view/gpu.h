@@ -20,16 +20,17 @@ struct gpu {
     int number; /* the number that nvidia-smi gives the device; -1: not known */
     uint64_t total;
     bool used_known;
-    uint64_t used;           /* bytes that all processes together use; valid if `used_known` */
-    uint64_t in_use, cached; /* bytes in the pools of the jobs whose segments were read */
+    uint64_t used; /* bytes that all processes together use; valid if `used_known` */
+    /* bytes in the pools of the jobs whose shared-memory segments were read */
+    uint64_t in_use, cached;
     /* When a job asked the driver for `used`, in ns by CLOCK_REALTIME; all ones: the value is from
      * the management library, which was asked just now. */
     uint64_t asked_ns;
 };
 
-/* Returns the bytes that are used, but not in the pools of jobs whose segments were read: by other
- * users' jobs, by processes without bfcpreload, and by contexts, code and whatever else does not
- * come from pools. gpu_free returns the bytes that nobody uses. */
+/* Returns the bytes that are used, but not in the pools of jobs whose shared-memory segments were
+ * read: by other users' jobs, by processes without bfcpreload, and by contexts, code and whatever
+ * else does not come from pools. gpu_free returns the bytes that nobody uses. */
 uint64_t gpu_others(const struct gpu *gpu);
 uint64_t gpu_free(const struct gpu *gpu);
 

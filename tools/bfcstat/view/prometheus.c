@@ -187,8 +187,9 @@ static char *pool_labels(const struct findings *findings, const struct bfc_job *
 }
 
 /* Whether an earlier row of the job has the same labels as `row`, which is the last row. A job's
- * library never makes two pools for one context, but a job can write anything into its segment, and
- * Prometheus refuses the second sample of a series, or even the whole answer. */
+ * library never makes two pools for one context, but a job can write anything into its
+ * shared-memory segment, and Prometheus refuses the second sample of a series, or even the whole
+ * answer. */
 static bool is_repeated(const struct metrics *metrics, const struct row *row) {
     for (const struct row *other = row; other-- > metrics->rows && other->job == row->job;)
         if (other->pool->memory == row->pool->memory && strcmp(other->labels, row->labels) == 0)

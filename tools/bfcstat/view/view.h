@@ -41,9 +41,9 @@ struct tally {
     uint64_t counts[TALLY_COUNTS];
 };
 
-/* A file with a segment's name that could not be read. */
+/* A file with a shared-memory segment's name that could not be read. */
 struct refusal {
-    char line[512];     /* "NAME: REASON", where NAME is the segment's name */
+    char line[512];     /* "NAME: REASON", where NAME is the shared-memory segment's name */
     bool of_permission; /* whether it could not be read because it belongs to another user */
 };
 

@@ -16,7 +16,7 @@
 void who_put_sites(struct who_names *names, uint64_t first, FILE *stream);
 
 /* Writes how much memory each site (call stack) holds, and in which blocks. `us` is when the job
- * answered, in microseconds since the job's segment was created. */
+ * answered, in microseconds since the job's shared-memory segment was created. */
 void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 
 /* Writes all regions of the pools, and all their blocks except those that are free and ready. */
@@ -28,7 +28,7 @@ void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
 
 /* Writes a line that says why it is not known which call stacks held the memory at the time `us`
- * (in microseconds since the job's segment was created). */
+ * (in microseconds since the job's shared-memory segment was created). */
 void who_put_reason(const char *reason, uint64_t us, FILE *stream);
 
 #endif
