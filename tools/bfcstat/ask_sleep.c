@@ -1,5 +1,5 @@
-/* The commands bfcstat sleep and bfcstat wake: ask a job to give all its device memory back to the
- * device, with the contents saved on the host, or to take it again. */
+/* The commands bfcstat sleep and bfcstat wake: ask a job to give its device memory back to the
+ * device and to save the contents on the host, or to take the memory again. */
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/job/client.h"
 #include "tools/text/print_text.h"

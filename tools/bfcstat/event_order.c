@@ -100,10 +100,10 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     place->pool = bfc_event_pool(event->what);
 }
 
-/* Finds out whether a block was in use at the address before the events. If the address had no
- * event while the job listed its blocks, this follows from that list and the number of allocations
- * and frees. Otherwise (`moving`) the event with the lowest number decides: if it is a free, a
- * block was in use. */
+/* Finds out whether a block was in use at the address before the events that are to be put into
+ * order. If the address had no event while the job listed its blocks, this follows from that list
+ * and the number of allocations and frees. Otherwise (`moving`) the event with the lowest number
+ * decides: if it is a free, a block was in use. */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;

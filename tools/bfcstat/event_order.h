@@ -51,7 +51,8 @@ struct event_order {
     /* True: the job has listed its blocks, so that an address which is not in the table has no
      * block in use, except in `unlisted_pools`. */
     bool knows;
-    /* Bit i: the lists of blocks that the job gives do not have those of pool i. */
+    /* Bit i: the lists of blocks that the job gives do not have the blocks of the pool with index
+     * i. */
     uint64_t unlisted_pools;
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;

@@ -161,8 +161,7 @@ static long last_number(const char *status, const char *word) {
     return line ? strtol(end, NULL, 10) : -1;
 }
 
-/* A process that may have published a shared-memory segment, as /proc/PID/status and stat show
- * it. */
+/* A process that may be that of a job, as /proc/PID/status and stat show it. */
 struct process {
     char pid[16]; /* the process's id in bfcstat's pid namespace */
     long inner;   /* its id in its own pid namespace: the last number of NSpid */

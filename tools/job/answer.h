@@ -14,7 +14,9 @@
 #include "segment/request.h"
 
 struct bfc_question {
-    const char *answer; /* part of the file's name, such as BFC_WHO_ANSWER */
+    /* part of the name of the answer's file that says which question it answers, such as
+     * BFC_WHO_ANSWER */
+    const char *answer;
     /* sends the request to the job, with a function of segment/request.h */
     struct bfc_request (*request)(struct bfc_segment_header *header);
     /* Return addresses in the shared-memory segment's header: of the number of requests made, and

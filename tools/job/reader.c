@@ -24,8 +24,8 @@
  * shared-memory segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which reads all jobs: a user may have
- * many jobs that write all the time. */
+/* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which is called for all jobs one after
+ * another: a user may have many jobs that write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&

@@ -46,7 +46,9 @@ struct bfc_job {
     uint32_t torn; /* bit i: the copy of the counters of pools[i] may be half old and half new */
     struct bfc_segment_header header;
     struct bfc_segment_pool pools[BFC_SEGMENT_POOLS];
-    struct bfc_map map; /* has no rows if the job was not asked for a map yet, or its copy failed */
+    /* which parts of each region are in use; has no rows if the job was not asked for that yet, or
+     * the copy failed */
+    struct bfc_map map;
     size_t landmark_count, event_count;
     struct bfc_event landmarks[BFC_LANDMARKS], events[BFC_EVENTS];
 };

@@ -15,10 +15,11 @@ struct settings {
     /* free modes lazy and ordered: so many calls after a free, the device's work on the block is
      * complete */
     uint32_t lag;
-    double device_us;   /* how long a call of the device is assumed to take, in microseconds */
-    bool time_it;       /* whether to measure result.ns_per_pair */
-    uint64_t page_most; /* If the pools have pages: bytes of the largest page; 0: as in a job. */
-    uint32_t repeats;   /* how many times the input is replayed; at least 1 */
+    double device_us; /* how long a call of the device is assumed to take, in microseconds */
+    bool time_it;     /* whether to measure result.ns_per_pair */
+    /* Bytes of the largest page, if the pools have pages; 0: as large as a job would make it. */
+    uint64_t page_most;
+    uint32_t repeats; /* how many times the input is replayed; at least 1 */
 };
 
 struct result {
@@ -33,11 +34,11 @@ struct result {
     uint64_t waits;
     /* allocations that got host memory in the recorded job; here they get device memory */
     struct spilled spilled;
-    uint64_t moved;   /* bytes of pages that moved */
+    uint64_t moved;   /* bytes of pages that were moved to other addresses */
     double device_us; /* how long the device's calls take by their assumed costs, in microseconds */
     uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass */
     uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
-    bool paged;                        /* whether the pools have pages */
+    bool paged;                        /* whether the pools used pages, not whole regions */
     double waste;       /* the share of peak_reserved that exceeds peak_live, 0 to 1 */
     double ns_per_pair; /* nanoseconds for an allocation and its free; 0: not measured */
 };

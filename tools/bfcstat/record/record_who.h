@@ -24,8 +24,9 @@ struct recorded_who {
     /* Whether the call stack of each sampled allocation is written too, because --events was
      * given. */
     bool events;
-    uint64_t next_event; /* number of the first event whose call stack is not written yet */
-    uint64_t sites;      /* how many call stacks (sites) are written to the file already */
+    /* number of the first allocation or free (event) whose call stack is not written yet */
+    uint64_t next_event;
+    uint64_t sites; /* how many call stacks (sites) are written to the file already */
 };
 
 /* Asks the job which call stacks hold its memory, and for a list of its pools' blocks. False:

@@ -61,7 +61,7 @@ struct findings {
      * findings. NULL: there are none. */
     const struct tally *tallies;
     size_t tally_count;
-    /* number of jobs that were not read, because there were more than the bound allows */
+    /* number of jobs that were not read, because a user, or all users together, have too many */
     size_t left_out;
     /* Number of pools that are not shown, although their jobs were read, because there were more
      * than the bound allows. */

@@ -35,7 +35,7 @@ void who_names_end(struct who_names *names);
 /* A frame of a call stack, for people to read: a function and where it is. The texts are valid
  * until who_names_end. */
 struct who_line {
-    const char *function; /* NULL: not known */
+    const char *function; /* name of the function; NULL: not known */
     /* native code: path of the executable or library, or "" if there is none; Python: NULL */
     const char *object;
     const char

@@ -11,7 +11,7 @@
 enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_NUMBER, OPTION_BYTES, OPTION_SECONDS };
 
 struct option {
-    const char *name; /* without dashes */
+    const char *name; /* name of the option, without dashes */
     char letter;      /* the letter of its short form, as o in "-o"; 0: it has none */
     enum option_kind kind;
     /* Where the value is stored. The type depends on `kind`: const char **, bool *, uint64_t *,
