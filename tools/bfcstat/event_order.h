@@ -28,8 +28,8 @@ struct event_place {
      * lost. */
     bool known;
     bool in_use, begins_with_free, listed, moving;
-    /* Copies of `known` and `in_use` from before an order is tried, with which its effects are
-     * undone. */
+    /* Values of `known` and `in_use` from before an order is tried, which are put back after the
+     * trial. */
     bool was_known, was_in_use;
 };
 
@@ -47,7 +47,7 @@ struct waiting_event {
 };
 
 struct event_order {
-    struct address_table places; /* by address; its entries are struct event_place */
+    struct address_table places; /* a table by address, whose entries are struct event_place */
     /* True: the job has listed its blocks, so that an address which is not in the table has no
      * block in use, except in `unlisted_pools`. */
     bool knows;

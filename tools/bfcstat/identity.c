@@ -164,7 +164,7 @@ static long last_number(const char *status, const char *word) {
 /* A process that may be that of a job, as /proc/PID/status and stat show it. */
 struct process {
     char pid[16]; /* the process's id in bfcstat's pid namespace */
-    long inner;   /* its id in its own pid namespace: the last number of NSpid */
+    long inner;   /* the process's id in its own pid namespace: the last number of NSpid */
     long uids[3]; /* the real, effective and saved user id */
     uint64_t start;
 };

@@ -45,7 +45,7 @@
 /* An answer with the metrics, which is sent over several connections. They share its memory, which
  * libmicrohttpd frees when the last of them has ended and no reference is left here. */
 struct answer {
-    struct MHD_Response *response; /* NULL: no answer in this format was made yet */
+    struct MHD_Response *response; /* the answer; NULL: none in this format was made yet */
     uint64_t good_until_ns;
 };
 

@@ -36,7 +36,8 @@ void input_free(struct input *input);
  * (BFC_SPILL). A CSV has none. */
 struct spilled {
     uint64_t blocks;
-    /* the most bytes that these allocations had at any time, as the program requested them */
+    /* the most bytes that the allocations in host memory had at a time, as the program requested
+     * them */
     uint64_t peak;
 };
 struct spilled input_spilled(const struct input *input);

@@ -24,7 +24,7 @@ struct settings {
 
 struct result {
     uint64_t pairs;     /* number of allocations that were served */
-    uint64_t frees;     /* number of those that the input frees */
+    uint64_t frees;     /* number of served allocations that the input frees */
     uint64_t peak_live; /* the most bytes that the program held at a time, as it requested them */
     uint64_t peak_reserved; /* the most bytes that were taken from all devices at a time */
     uint64_t device_calls;  /* number of calls of the devices, including those that they refused */

@@ -47,7 +47,7 @@ enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, 
 struct device {
     uint32_t number;
     uint64_t capacity;         /* bytes of memory that the device has */
-    uint64_t taken;            /* bytes of it that are taken now */
+    uint64_t taken;            /* bytes of the device's memory that are taken now */
     bfc_addr next;             /* the address that is handed out next */
     uint64_t calls;            /* number of all calls of the device */
     uint64_t plain_calls;      /* number of calls that reserve or release whole regions */

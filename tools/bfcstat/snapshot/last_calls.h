@@ -35,7 +35,7 @@ struct calls {
     struct event_order order;
     uint64_t dropped; /* how many calls, the oldest, were dropped because the list was full */
     uint64_t untold;  /* how many frees in the list are of blocks whose size is not known */
-    struct address_table blocks; /* its entries are struct known_block */
+    struct address_table blocks; /* a table by address, whose entries are struct known_block */
     bool failed; /* whether memory of the host ran out, so that the list is incomplete */
 };
 

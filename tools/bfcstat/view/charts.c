@@ -8,7 +8,7 @@
 #include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
-/* columns of the terminal that a map needs if each of its characters stands for two cells */
+/* how many columns the terminal needs for a map in which each character stands for two cells */
 #define WIDE_MAP 92u
 #define ROWS_SHOWN 16u
 #define LANDMARKS_SHOWN 12u

@@ -21,7 +21,7 @@ struct gpu {
     uint64_t total;
     bool used_known;
     uint64_t used; /* bytes that all processes together use; valid if `used_known` */
-    /* bytes in the pools of the jobs whose shared-memory segments were read */
+    /* bytes in use, and cached, in the pools of the jobs whose shared-memory segments were read */
     uint64_t in_use, cached;
     /* When a job asked the driver for `used`, in ns by CLOCK_REALTIME; all ones: the value is from
      * the management library, which was asked just now. */

@@ -16,12 +16,13 @@ struct who_sum {
     const char *name;
     /* the call stack, if this is the sum of one call stack; else NULL */
     const struct bfc_who_site *site;
-    double bytes, blocks; /* bytes and blocks in use, or their change */
+    double bytes, blocks; /* bytes and blocks in use, or by how much they have changed */
     double variance; /* variance of `bytes`, in bytes squared: its root is the standard error */
-    /* All that was ever allocated, freed or not; of a change: between the two answers. */
+    /* All bytes and blocks that were ever allocated, freed or not; if the sum is a change, those
+     * that were allocated between the two answers. */
     double allocated_bytes, allocated_blocks;
-    /* Number of recorded allocations behind the sum: those whose blocks are in use; of a change,
-     * all between the two answers. */
+    /* How many allocations with a recorded call stack are behind the sum: those whose blocks are in
+     * use; if the sum is a change, all between the two answers. */
     uint64_t samples;
 };
 

@@ -25,7 +25,7 @@ struct reader {
     /* for each column: the number of its field in a line, from 0; -1: the file has no such
      * column */
     int place[COLUMNS];
-    int fields; /* how many fields the first line has; all others must have as many */
+    int fields; /* how many fields the first line has; all other lines must have as many */
     struct names groups;
     struct names streams;
     struct name *aliases; /* for each row: its field "alias"; NULL if the file has no such column */
