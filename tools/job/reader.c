@@ -19,9 +19,9 @@
 /* How often a part of the shared-memory segment is copied again without a pause if the job changed
  * it during the copy. A try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
-/* If all tries fail, the job's thread may have been preempted or stopped in the middle of a change.
- * The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at most for the whole
- * shared-memory segment. */
+/* If so many copies in a row fail, the job's thread may have been preempted or stopped in the
+ * middle of a change. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at
+ * most for the whole shared-memory segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
 /* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which is called for all jobs one after

@@ -288,8 +288,8 @@ static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
             bfc_bytes_text(plan->expected, b, sizeof b));
 }
 
-/* Shows how much memory the pool had reserved before it first followed a plan, and how much it
- * reserves now. */
+/* Shows how much memory the pool had reserved before it first followed a plan (fixed addresses for
+ * the allocations of a loop), and how much it reserves now. */
 static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_segment_plan *plan = &pool->plan;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];

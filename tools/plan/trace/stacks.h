@@ -21,8 +21,8 @@ struct stacks {
     uint32_t executable; /* offset in `texts` of the path of the recorded program */
 };
 
-/* Appends the call stacks in the content of a block. False: the size of the content contradicts the
- * counts in it, or there is no memory. */
+/* Appends the call stacks in `payload`, the content of a block of the trace file. False: the size
+ * of the content contradicts the counts in it, or there is no memory. */
 bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
 
 /* Returns the content of a block that holds all stacks, `*size` bytes, which the caller frees.
