@@ -27,14 +27,15 @@
 #include "interpose/config/settings_file.h"
 #include "tools/text/print_text.h"
 
-/* Turns a variable's name into bfcrun's option: BFC_GROWTH_SIZE into --growth-size. */
+/* Writes bfcrun's option for a variable: --growth-size for BFC_GROWTH_SIZE. */
 static void print_flag(const char *name, char *text, size_t size) {
     snprintf(text, size, "--%s", name + strlen("BFC_"));
     for (char *c = text; *c; c++)
         *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
 }
 
-/* The variable's meaning, with a sentence about its former name if there is one. */
+/* Returns a sentence about what the variable means, with one about its former name if it has had
+ * another name. */
 static const char *meaning_of(const struct bfc_option *option, char *text, size_t size) {
     const char *former = option->former;
     snprintf(text, size, "%s%s%s%s", option->meaning, former ? " The former name " : "",
@@ -53,7 +54,7 @@ static void print_help_of(const struct bfc_option *option, unsigned width) {
     text_wrap(text, 6, width, stdout);
 }
 
-/* Prints the help on all variables; those for everyday use come first in the table. */
+/* Prints the help on all variables. The table begins with those that are not for experts alone. */
 static void print_help(void) {
     unsigned width = text_width(stdout, 80), part = BFC_OPTION_EXPERT;
     for (size_t i = 0; i < bfc_option_count; i++) {
@@ -151,7 +152,8 @@ static int check_all(int count, char **assignments) {
 
 struct origins {
     struct bfc_options options;
-    /* by row of the table of variables: where the variable's value came from */
+    /* For each variable, by index in bfc_option_table: where its value comes from; empty: it has
+     * the default, or what BFC_MODE implies. */
     char place[MOST_OPTIONS][512];
 };
 
@@ -170,8 +172,8 @@ static void remember_line(void *context, const struct bfc_option *option, const 
              line);
 }
 
-/* Notes the variables that the environment sets to an accepted value. A former name counts if the
- * present name is not set. */
+/* Stores that the environment is the origin of each variable that it sets to an accepted value. A
+ * former name counts only if the present name is not set. */
 static void remember_environment(struct origins *origins) {
     struct bfc_options ignored = {0};
     for (size_t i = 0; i < bfc_option_count; i++) {

@@ -11,17 +11,19 @@
 #include <stdint.h>
 
 struct address_table {
-    /* room for `slots` entries; one whose address is 0 is empty; address_table_put may move the
-     * entries */
+    /* An array of `slots` entries, of which `count` are used; an unused one has the address 0.
+     * address_table_put may move the array, so its next call makes pointers to entries invalid. */
     void *entries;
     size_t entry_size, count, slots;
 };
 
-/* Returns the entry of the address; NULL: there is none. O(1). */
+/* Returns the entry of the address, in time that does not depend on the size of the table; NULL:
+ * there is none. */
 void *address_table_find(const struct address_table *table, uint64_t address);
 
-/* Returns the entry of the address, which must not be 0; a new entry is zero except for its
- * address. NULL: no memory; no entry has changed. `entry_size` must be the same in each call. */
+/* Returns the entry of the address, which must not be 0. If there is none, adds one that is zero
+ * except for its address. NULL: no memory, and no entry has changed. `entry_size`, in bytes, must
+ * be the same in each call. */
 void *address_table_put(struct address_table *table, uint64_t address, size_t entry_size);
 
 void address_table_free(struct address_table *table);

@@ -1,10 +1,12 @@
-/* bfcstat sleep and bfcstat wake. */
+/* The commands bfcstat sleep and bfcstat wake: ask a job to give its device memory back to the
+ * device and to save the contents on the host, or to take the memory again. */
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/job/client.h"
 #include "tools/text/print_text.h"
 
-/* The contents of a whole device go to memory in seconds, to a disk in a minute or two; a job that
- * waits for memory to wake answers later still. */
+/* How long bfcstat waits for the job's answer. Copying the contents of a whole device takes seconds
+ * to host memory, and a minute or two to a disk; a job that has to wait until the device has memory
+ * for it answers later still. */
 #define SLEEP_MS 300000
 
 static int show_refused(int pid, const char *what, const struct bfc_segment_sleep *sleep) {

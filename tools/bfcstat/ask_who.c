@@ -1,12 +1,12 @@
-/* bfcstat who: shows which call stacks hold a job's memory, or saves the job's answer. */
+/* bfcstat who: shows which call stacks hold a job's memory, or saves the job's answer to a file. */
 #include "tools/bfcstat/who/show_who.h"
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/plan/common/whole_file.h"
 
-/* How long bfcstat waits for an answer. The job looks up each sampled block, which takes
- * milliseconds when there are many. */
+/* How long bfcstat waits for the job's answer. For the answer, the job looks up each block whose
+ * call stack it has recorded, which takes milliseconds when there are many. */
 #define WHO_MS 5000
 
 static void show_who(const struct request *request, const struct who_sums *sums,
@@ -24,8 +24,9 @@ static int refuse_who(const char *reason) {
     return REFUSED;
 }
 
-/* Shows what was in use at the moment `now`, or how that differs from the moment `before` if
- * `before` is not NULL. `pid` is the process of `now`; 0: both moments come from files. */
+/* Shows which call stacks held memory when the answer `now` was given, or how that differs from the
+ * earlier answer `before` if `before` is not NULL. `pid` is the process that gave `now`; 0: both
+ * answers come from files. */
 static int show_moments(const struct request *request, int pid, const struct bfc_who *now,
                         const struct bfc_who *before) {
     struct who_names names;
@@ -50,7 +51,7 @@ static int save_answer(const struct bfc_who *who, const char *path) {
     return file_close(&writer, &error) ? SHOWN : refuse_who(error.text);
 }
 
-/* Shows the answer, or saves it if -o names a file. */
+/* Shows the job's answer `now`, or saves it if -o names a file. */
 static int use_answer(const struct request *request, int pid, const struct bfc_who *now,
                       const struct bfc_who *before) {
     return request->output ? save_answer(now, request->output)
@@ -73,8 +74,9 @@ static bool read_moment(const char *path, struct bfc_who *who) {
     return good;
 }
 
-/* Fills in `before` with the earlier moment, if the command's options ask for a comparison with
- * one; else `before` stays empty. False: a message was printed. */
+/* If the options ask for a comparison, fills in `before` with an earlier answer: from the file of
+ * --diff=FILE, or by asking the job and then sleeping for --diff=SECONDS. Otherwise `before` stays
+ * empty. False: a message was printed. */
 static bool take_before(const struct request *request, int directory,
                         const struct bfc_segment_name *name, struct bfc_who *before) {
     if (request->before)

@@ -1,5 +1,6 @@
 /*
- * The parts of bfcstat: finding jobs, and the commands.
+ * What the source files of bfcstat share: the parsed command line, the search for jobs, and the
+ * functions of the commands.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -8,63 +9,70 @@
 
 #include "tools/bfcstat/view/view.h"
 
-/* The exit statuses of bfcstat. */
+/* The exit statuses of bfcstat; its help says when each occurs. */
 enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
 
-/* The parsed command line. */
+/* The parsed command line. A word before a colon is the command that a field concerns. */
 struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
-    const char *directory;     /* the folder of segments, as the user gave it */
-    const char *target;        /* PID or SEGMENT, or NULL */
-    const char *output;        /* -o: file to write */
-    const char *listen;        /* serve: ADDRESS:PORT */
+    /* the folder with the jobs' shared-memory segments, as the user gave it */
+    const char *directory;
+    /* what the command is about: a PID, the name of a shared-memory segment or of a file; NULL: not
+     * given */
+    const char *target;
+    const char *output;        /* -o: file to write; NULL: not given */
+    const char *listen;        /* serve: ADDRESS:PORT at which to accept connections */
     const char *slurm_job;     /* Slurm's JOB or JOB.STEP; NULL: all jobs */
-    uint64_t bytes;            /* trim: bytes to give back */
-    double interval, duration; /* seconds: record, top, snapshot */
-    const char *beside;        /* report: another recording, or NULL */
-    bool events;               /* record: writes all allocations and frees */
-    double between;            /* who: seconds between two moments; 0: one moment */
-    const char *before;        /* who: file of an earlier moment, or NULL */
-    bool by_tag;               /* who: the first table sums up by tag, not by library */
-    bool collapsed;            /* who: one line for each stack */
-    size_t sites;              /* how many stacks are shown at most; 0: all */
-    long device;               /* plan: number of the device in the job; -1: the only one */
+    uint64_t bytes;            /* trim: bytes that the job should give back to the device */
+    double interval, duration; /* --interval and --duration in seconds; 0: not given */
+    const char *beside; /* report: file of a second recording to show on the same page, or NULL */
+    bool events;        /* record: writes all allocations and frees */
+    /* who: seconds between two answers of the job that are compared; 0: compare none */
+    double between;
+    const char *before; /* who: file with an earlier answer to compare with, or NULL */
+    bool by_tag;        /* who: the first table sums up by tag, not by library */
+    bool collapsed;     /* who: print one line for each call stack, for flame graphs */
+    size_t sites;       /* who: how many call stacks are shown at most; 0: all */
+    long device;        /* plan: number of the device whose plan is saved; -1: not given */
 };
 
-/* Asks the job to refresh its map, waits for that within a bound, and copies the job's segment. If
- * the segment is still being initialized, waits for that too. Results are those of
- * bfc_segment_read. */
+/* Asks the job to bring the map of its regions up to date, waits for that for a bounded time, and
+ * copies the job's shared-memory segment. If the job is still initializing its segment, waits for
+ * that too. Results are those of bfc_segment_read. */
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 
-/* Finds all jobs; false with errno set on failure. Free the findings in either case. */
+/* Finds all jobs that have a shared-memory segment in the folder `directory`; false with errno set
+ * on failure. The findings must be freed in either case. */
 bool find_jobs(int directory, struct findings *findings);
-/* Finds jobs as find_jobs does, but without their maps and events, and within bounds on the jobs
- * and pools of each user and of all users (docs/watching.md). Jobs and pools beyond the bounds are
- * counted in findings->left_out and left_out_pools. */
+/* Finds jobs as find_jobs does, but without their maps and events. The jobs and pools of each user,
+ * and those of all users, are bounded (docs/watching.md); those beyond the bounds are only counted,
+ * in findings->left_out and left_out_pools. */
 bool find_figures(int directory, struct findings *findings);
-/* Sets findings->gpus: the machine's devices, with what the jobs that were found have on each;
- * false: no memory. */
+/* Sets findings->gpus to the machine's devices, and adds up how much of each the jobs in `findings`
+ * use; false: no memory. */
 bool find_gpus(struct findings *findings);
-/* Returns the device of a pool among findings->gpus; NULL: it is not there. */
+/* Returns the element of findings->gpus for the device on which the pool allocates; NULL: the
+ * device is not listed. */
 const struct gpu *gpu_of(const struct findings *findings, const struct bfc_segment_pool *pool);
 void free_findings(struct findings *findings);
 
 /*
- * Finds the segment that `target` (PID or SEGMENT) names. Returns SHOWN, or another exit status
- * after a message on standard error.
+ * Finds the shared-memory segment that `target`, a PID or a segment's name, means. `folder` is the
+ * name of `directory` for messages. Returns SHOWN, or another exit status after a message on
+ * standard error.
  */
 int find_target(int directory, const char *folder, const char *target,
                 struct bfc_segment_name *name);
 
-/* Whether the text is a PID or a segment's name. */
+/* Whether the text is a PID or a shared-memory segment's name. */
 bool is_target(const char *text);
 
-/* Writes one sample of the target with the events that its segment holds; returns the exit status.
- */
+/* Writes a recording with one sample of the job that the request names, and with the events that
+ * its shared-memory segment holds now. Returns the exit status. */
 int record_once(const struct request *request, int directory, FILE *file);
 
-/* The commands; each returns the exit status. */
+/* The functions of the commands, named after them; each returns the exit status of bfcstat. */
 int run_trim(const struct request *request, int directory);
 int run_sleep(const struct request *request, int directory);
 int run_wake(const struct request *request, int directory);

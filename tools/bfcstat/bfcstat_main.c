@@ -1,12 +1,13 @@
 /*
  * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks a job to give
- * memory back; shows which call stacks hold its memory; saves its plan; records it; makes a report
- * of a recording, or a snapshot for other viewers; serves metrics.
+ * memory back; shows which call stacks hold a job's memory; saves the plan that a job follows;
+ * records a job over time; makes a web page of a recording, or a memory snapshot for PyTorch's
+ * viewers; serves metrics.
  *
- * bfcstat reads the segments that the jobs publish, and writes to their request words alone. It
- * also removes segments that dead processes of this user left behind. Exit status: 0 shown, 1 no
- * such job or its segment was refused, 2 wrong usage, 3 the job has ended (its last state was
- * shown).
+ * bfcstat reads the shared-memory files (segments) that the jobs publish. It writes nothing into
+ * them but requests, each in a word of its own, and removes those that dead processes of this user
+ * left behind. Exit status: 0 shown, 1 no such job or its segment was refused, 2 wrong usage, 3 the
+ * job has ended (its last state was shown).
  */
 #include "tools/bfcstat/bfcstat.h"
 
@@ -85,8 +86,9 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* The most removed and the most refused segments that are listed. If there are more, they are
- * counted, since any user can make many. */
+/* How many removed shared-memory segments and how many unreadable segments are listed by name at
+ * most. If there are more removed ones, only their number is shown; of the unreadable ones, the
+ * rest are counted. Any user can make many such files. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
@@ -117,8 +119,8 @@ static void report_odd_segments(const struct findings *findings) {
                 findings->swept[i].pid);
 }
 
-/* Sets findings->identities, and keeps only the jobs of request->slurm_job if there is one. False:
- * no memory. */
+/* Looks up which user, batch job and container each job belongs to. If request->slurm_job is set,
+ * keeps only the jobs that belong to that job of Slurm's. False: no memory. */
 static bool find_identities(const struct request *request, struct findings *findings) {
     struct identities identities = {0};
     bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
@@ -314,8 +316,8 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Reads all options. `given` receives the letters of the options on the command line, and must have
- * room for each letter once. */
+/* Reads all options. `given` receives the letters of the options that the user gave, each once, and
+ * must have room for all letters. */
 static int parse_options(int count, char **arguments, struct request *request, char *given) {
     int status = SHOWN;
     for (int option;
@@ -331,12 +333,15 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
-    const char *options; /* the letters of the options that the command takes */
-    bool keeps_rights;   /* whether the command reads only segments of files that its user names */
+    const char *options; /* letters of the options that the command takes, as in `options` */
+    /* Whether the command keeps the capabilities that let an administrator's copy of bfcstat read
+     * all users' shared-memory segments. Only commands that read no other file that the user names
+     * may keep them. */
+    bool keeps_rights;
 };
 
-/* Letters of the options that are valid without a command, where bfcstat shows one job or all
- * jobs. */
+/* Letters of the options that are valid without a command word, when bfcstat shows all jobs or one
+ * job. */
 #define PLAIN_OPTIONS "jpdS"
 
 #ifndef BFC_TOP
@@ -370,7 +375,7 @@ static const struct command commands[] = {
     {"serve", run_serve, false, false, "dl", true},
 };
 
-/* Returns the command that the word names; NULL: the word names none, or is NULL. */
+/* Returns the command whose name is `word`; NULL: there is no such command, or `word` is NULL. */
 static const struct command *find_command(const char *word) {
     for (size_t i = 0; word && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i].name, word) == 0)
@@ -378,7 +383,8 @@ static const struct command *find_command(const char *word) {
     return NULL;
 }
 
-/* Returns the name of an option as the usage spells it, without dashes. */
+/* Returns an option's name as the help spells it, without dashes. `letter` is the option's letter
+ * in `options`. */
 static const char *option_name(char letter) {
     const struct option *option = options;
     while (option->name && option->val != letter)
@@ -386,7 +392,8 @@ static const char *option_name(char letter) {
     return letter == 'o' ? "o" : option->name;
 }
 
-/* Refuses an option that would have no effect on the command. */
+/* Refuses options that have no effect on the command (NULL: no command was given). `given` has the
+ * letters of the user's options. */
 static int check_options(const char *given, const struct command *command) {
     size_t fitting = strspn(given, command ? command->options : PLAIN_OPTIONS);
     if (!given[fitting])
@@ -429,8 +436,9 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     return check_options(given, *command);
 }
 
-/* Gives up the capabilities that an administrator's copy of this program has for reading all users'
- * segments (docs/watching.md), so that they do not also open other files. Root keeps its own. */
+/* Gives up the capabilities that an administrator may have given to this program so that it can
+ * read all users' shared-memory segments (docs/watching.md). Otherwise a user could have the
+ * program read other users' files. A process of root keeps its capabilities. */
 static void give_up_rights(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};

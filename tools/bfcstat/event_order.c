@@ -3,20 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Orders are tried for 1, 2, 4 and so on threads, up to this number. */
+/* To guess when each event came, 1, 2, 4 and so on threads up to this number are assumed. The
+ * assumption under which the fewest events contradict each other is used. */
 enum { MOST_THREADS = 64 };
 
 static struct event_place *find_place(const struct event_order *order, uint64_t address) {
     return address_table_find(&order->places, address);
 }
 
-/* Returns the n-th entry of the table of places, which may be empty. */
+/* Returns the n-th slot of the table of addresses; the address of an unused slot is 0. */
 static struct event_place *nth_place(const struct event_order *order, size_t n) {
     return (struct event_place *)order->places.entries + n;
 }
 
-/* Returns the place of the address, and makes one if there is none. NULL: no memory; then all
- * places are forgotten. */
+/* Returns the table's entry for the address, and adds one if there is none. NULL: no memory; then
+ * the whole table was emptied. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
     struct event_place *place = address_table_put(&order->places, address, sizeof *place);
     if (!place)
@@ -35,8 +36,8 @@ void event_order_free(struct event_order *order) {
     order->knows = false;
 }
 
-/* Notes the pools of which `who` lists all blocks in use. An answer lists no blocks of host memory,
- * and no pool counts as listed if the answer had no room for some blocks. */
+/* Stores for which pools the job's answer `who` lists all blocks in use. An answer lists no blocks
+ * of host memory. If the answer had no room for some blocks, no pool counts as listed. */
 static void learn_what_is_listed(struct event_order *order, const struct bfc_who *who,
                                  const struct bfc_job *job) {
     order->knows = who->header.left_out == 0;
@@ -62,8 +63,8 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     }
 }
 
-/* Marks the addresses that had an event between the two copies of the segment: the answer that
- * lists the blocks may be from before or after that event. */
+/* Marks the addresses that had an event between the two copies of the shared-memory segment: the
+ * job's list of its blocks, made between the two copies, may be from before or after that event. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
@@ -99,9 +100,10 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     place->pool = bfc_event_pool(event->what);
 }
 
-/* Finds out whether the address was in use before the events. At an address that is not moving,
- * this follows from the list and the sum of the events. At a moving address the order of the
- * events' numbers decides: a block was in use if the first event is a free. */
+/* Finds out whether a block was in use at the address before the events that are to be put into
+ * order. If the address had no event while the job listed its blocks, this follows from that list
+ * and the number of allocations and frees. Otherwise (`moving`) the event with the lowest number
+ * decides: if it is a free, a block was in use. */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -131,8 +133,9 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* Whether the event agrees with what is known of its address. An event fits if it has no place: it
- * concerns no block, or there was no memory for a place. */
+/* Whether the event is possible now: an allocation needs a free address, and a free needs a block
+ * in use. Anything fits if nothing is known of the address. If `place` is NULL, the event concerns
+ * no block, or there was no memory to keep track of its address. */
 static bool event_fits(const struct waiting_event *waiting) {
     const struct event_place *place = waiting->place;
     return !place || !place->known || place->in_use == is_free(&waiting->event);
@@ -142,8 +145,9 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
     return (waiting->event.stamp - 1) / BFC_EVENT_BATCH;
 }
 
-/* Looks at the first waiting event of each batch, and returns the one that fits and is guessed to
- * be the earliest; NULL: none fits. */
+/* Returns the event that comes next: of the first waiting events of all batches, the one that is
+ * possible now and is guessed to be the earliest. NULL: none is possible. All waiting events before
+ * index `from` were put into order already. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;
@@ -177,7 +181,8 @@ static void let_go(struct event_order *order, struct waiting_event *waiting, siz
     waiting->out = true;
 }
 
-/* Guesses when each event came, as if `threads` threads had made calls in alternation. */
+/* Guesses when each event came, as if `threads` threads had made calls in turn, each at the same
+ * rate. */
 static void guess_first(struct event_order *order, unsigned threads) {
     double begun = -1;
     uint64_t batch = UINT64_MAX, first = 0;
@@ -195,8 +200,9 @@ static void guess_first(struct event_order *order, unsigned threads) {
     }
 }
 
-/* Returns how many events came into order. `*misfits` is the number of events that came into order
- * although they did not fit, plus the number of events that still wait. */
+/* Puts waiting events into `ordered`, and returns how many. `*misfits` becomes the number of events
+ * that were put there although they contradict what is known of their addresses, plus the number of
+ * events that have to wait for a later round. */
 static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
                              size_t *misfits) {
     size_t count = 0, from = 0;
@@ -221,8 +227,8 @@ static void take_back(struct event_order *order) {
         }
 }
 
-/* All places are made before pointers to them are taken, because a table that grows moves its
- * entries. */
+/* Finds the table's entry for the address of each waiting event. First adds all entries, and only
+ * then takes pointers to them, because a table that grows moves its entries. */
 static void find_places(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++)
         if (is_of_block(&order->waiting[i].event) &&
@@ -242,7 +248,7 @@ static void find_places(struct event_order *order) {
     }
 }
 
-/* Keeps the events that fit nowhere yet for the next round. */
+/* Keeps the events that could not be put into order yet, for the next round. */
 static void keep_the_rest(struct event_order *order) {
     size_t kept = 0;
     for (size_t i = 0; i < order->waiting_count; i++)

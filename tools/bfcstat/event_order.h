@@ -1,11 +1,13 @@
 /*
- * Puts events of several threads into an order in which they can have come.
+ * Puts allocations and frees of several threads into an order in which they can have happened.
  *
- * Threads draw the numbers of their events in batches, so that an event may have a lower number
+ * A thread takes numbers for its events in batches of 8, so that an event may have a lower number
  * than an earlier event of another thread. Two things are certain: the events of a batch are of one
  * thread and in order, and at one address allocations and frees alternate. So an event that does
- * not fit waits, with the rest of its batch, until an event comes after which it fits; but it waits
- * for one more round at most, because an event that was overwritten never comes.
+ * not fit what is known of its address waits, with the rest of its batch, until an event comes
+ * after which it fits. It waits for one more round (one more copy of the job's shared-memory
+ * segment) at most, because the event that it waits for may have been overwritten before it was
+ * read.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -16,59 +18,75 @@
 #include "tools/job/job_who.h"
 #include "tools/job/reader.h"
 
-/* An address at which blocks begin, the sum of their events, and whether a block is there now. */
+/* What is known of one address at which blocks begin, from the events that were put into order and
+ * from the list of blocks that the job gives on request. */
 struct event_place {
     uint64_t address;
     int balance;   /* allocations minus frees */
-    unsigned pool; /* pool of the last event */
-    /* false: `in_use` may be wrong, since no list of blocks was at hand or events were lost */
+    unsigned pool; /* index of the pool of the address's last event */
+    /* False: `in_use` may be wrong, since there was no list of the job's blocks, or events were
+     * lost. */
     bool known;
     bool in_use, begins_with_free, listed, moving;
-    /* copies of `known` and `in_use` that are kept while an order is tried */
+    /* Values of `known` and `in_use` from before an order is tried, which are put back after the
+     * trial. */
     bool was_known, was_in_use;
 };
 
 struct waiting_event {
     struct bfc_event event;
-    /* the place of the event's address; NULL: the event concerns no block, or there was no
-     * memory */
+    /* What is known of the event's address; NULL: the event concerns no block, or there was no
+     * memory. */
     struct event_place *place;
-    /* guessed times, in units of one batch each: when the event's batch began, and when the event
-     * came */
+    /* Guessed times, in which 1 is the time between the starts of two batches: when the event's
+     * batch began, and when the event came. */
     double begun, guess;
-    /* `old`: the event was left over from the round before; `out`: it is in the order by now */
+    /* `old`: the event could not be put into order in the round before; `out`: it was put into
+     * order in this round. */
     bool old, out;
 };
 
 struct event_order {
-    struct address_table places; /* its entries are struct event_place */
-    bool knows; /* if true, an address without a place has no block, except in `unlisted_pools` */
-    uint64_t unlisted_pools; /* bit i: no list of blocks from the job names those of pool i */
+    struct address_table places; /* a table by address, whose entries are struct event_place */
+    /* True: the job has listed its blocks, so that an address which is not in the table has no
+     * block in use, except in `unlisted_pools`. */
+    bool knows;
+    /* Bit i: the lists of blocks that the job gives do not have the blocks of the pool with index
+     * i. */
+    uint64_t unlisted_pools;
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
-    struct bfc_event ordered[2 * BFC_EVENTS]; /* the events that the last call has put into order */
+    /* The events that the last call of event_order_round or event_order_correct has put into order;
+     * the call returned how many are valid. */
+    struct bfc_event ordered[2 * BFC_EVENTS];
 };
 
-/* Notes in `order` which blocks were in use before the events of `later`, if `who` lists the job's
- * blocks and was asked for between the copies `earlier` and `later`. An order that is all zeros is
- * valid without this call, and knows of no address. */
+/* Begins an order. `who` is the job's list of its blocks, which it gave between the copies
+ * `earlier` and `later` of its shared-memory segment; from that list and the events of `later`,
+ * finds out which blocks were in use before those events. An order that is all zeros is valid
+ * without this call, and knows of no address. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
-/* Must be called when events were lost: what the order knows of each address may be wrong then. */
+/* Must be called when events were overwritten before they were read: after that, what the order
+ * knows of each address may be wrong. */
 void event_order_forget(struct event_order *order);
 
-/* Adds an event to this round, which may have at most BFC_EVENTS new ones. */
+/* Adds an event to the present round, which is over with event_order_round. At most BFC_EVENTS may
+ * be added to a round. */
 void event_order_add(struct event_order *order, const struct bfc_event *event);
 
-/* Ends a round, and returns how many events of `ordered` are valid; they follow those of the rounds
- * before. With `last`, no event waits any longer. O(events of the round * waiting events). */
+/* Ends a round: puts events into `ordered`, and returns how many; they come after those of earlier
+ * rounds. With `last`, no event is kept for another round. The time is in O(events of the round *
+ * events that wait). */
 size_t event_order_round(struct event_order *order, bool last);
 
-/* Corrects the order by `who`, which was asked for between the copies `earlier` and `later`. Where
- * a block is in use by the events so far, but `who` does not list it, a free at time `us` is put
- * into `ordered`. Returns how many events of `ordered` are valid. Addresses with events between the
- * copies, with waiting events or of host memory are left alone; all others are known afterwards. */
+/* Corrects what the order knows by `who`, a list of blocks that the job gave between the copies
+ * `earlier` and `later` of its shared-memory segment. Where a block is in use by the events so far
+ * but is not in the list, its free was lost: a free at time `us` is put into `ordered`. Returns how
+ * many frees were put there. Leaves alone the addresses in host memory, those with an event between
+ * the two copies, and those with an event that waits; of all others it is known afterwards whether
+ * a block is there. */
 size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
                            const struct bfc_who *who, const struct bfc_job *later, uint64_t us);
 

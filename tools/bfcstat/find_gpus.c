@@ -1,9 +1,9 @@
 /*
- * Finds the machine's devices, and adds up what the jobs that were found have on each.
+ * Finds the machine's devices, and adds up how much memory the jobs that were found use on each.
  *
- * The management library tells what is used of each device now. Where it is not there, the devices
- * are those of the jobs, and what is used of them is what the job's driver said when a job last
- * asked it.
+ * NVIDIA's management library tells how much of each device is used now. Without that library, only
+ * the devices on which jobs have pools are known, and the used memory is what the driver told a job
+ * when the job last asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,14 @@
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/management_library.h"
 
-/* The most devices that are listed. No machine has more, but a job could claim devices that do
+/* How many devices are listed at most. No machine has more, but a job could claim devices that do
  * not exist. */
 #define MOST_GPUS 256u
 
 static const uint8_t no_uuid[16];
 
-/* Without a UUID (drivers before CUDA 9.2), devices are told apart by their PCI address. */
+/* Whether the pool is on this device. Devices are compared by UUID; if the pool has none (drivers
+ * before CUDA 9.2), by PCI address. */
 static bool is_device_of(const struct gpu *gpu, const struct bfc_segment_pool *pool,
                          const char *bus_id) {
     if (memcmp(pool->device_uuid, no_uuid, sizeof no_uuid) != 0)
@@ -26,9 +27,10 @@ static bool is_device_of(const struct gpu *gpu, const struct bfc_segment_pool *p
     return bus_id[0] && strcmp(gpu->bus_id, bus_id) == 0;
 }
 
-/* Adds the device of a pool to the list. If the management library lists devices, the device must
- * be one of those, since a job could make a device up. NULL: there is no such device, or it has no
- * name. */
+/* Adds the device of a pool to findings->gpus. If the management library lists devices (`listed`),
+ * a device that is missing there must be a MIG part of one that the library knows, since a job
+ * could make a device up. NULL: there is no such device, or the pool names neither UUID nor PCI
+ * address, or the list is full. */
 static struct gpu *add_gpu(struct findings *findings, const struct bfc_segment_pool *pool,
                            const char *bus_id, bool listed) {
     struct gpu *gpu = &findings->gpus[findings->gpu_count];
@@ -78,8 +80,9 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
     gpu->used = bfc_subtract_saturating(pool->device_total, pool->device_free);
 }
 
-/* Bounds each figure by the device's memory. The figures are not all from one moment, and those
- * from jobs may be any numbers. */
+/* Bounds each sum by the size of the device. Without a bound the display could show more than 100
+ * %: the numbers were not read at the same time, and a job can write any number into its
+ * shared-memory segment. */
 static void bound_figures(struct gpu *gpu) {
     gpu->in_use = bfc_min(gpu->in_use, gpu->total);
     gpu->cached = bfc_min(gpu->cached, gpu->total - gpu->in_use);

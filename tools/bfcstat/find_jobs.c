@@ -1,4 +1,5 @@
-/* Finds jobs: all of a directory, or the one that the user names. */
+/* Finds jobs by their segments (shared-memory files): all jobs of a folder, or the one that the
+ * user names. */
 #include "tools/bfcstat/bfcstat.h"
 
 #include <errno.h>
@@ -14,30 +15,36 @@
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
-/* How long to wait for segments that are being initialized. It takes a job some microseconds. All
- * segments of one listing share this time, because an empty file that some user made is never
- * ready. */
+/* How long to wait for shared-memory segments that their jobs are still initializing, which takes a
+ * job some microseconds. The time is for all segments of a folder together, because an empty file
+ * that some user put there is never ready. */
 #define YOUNG_NS UINT64_C(20000000)
 
-/* The most jobs and pools that find_figures takes of a user, of a block of users (shares.h) and of
- * all users. */
+/* How many jobs and pools find_figures reads at most: of one user, of a block of 65,536 user ids
+ * (shares.h), and of all users. */
 static const struct shares most_jobs = {.user = 256, .block = 400, .all = 1024};
 static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048};
 
-/* The longest wait for jobs' helper threads to bring their maps up to date. */
+/* The longest wait, in milliseconds, until jobs have brought the maps of their regions up to date.
+ * A thread of the job does that on request. */
 #define REFRESH_MS 200
 
-/* The function that reads segments: bfc_segment_read, or bfc_segment_read_figures. */
+/* The type of the functions that read a job's shared-memory segment: bfc_segment_read, which reads
+ * all of it, and bfc_segment_read_figures, which leaves out the map and the events. */
 typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
                                           struct bfc_job *job, char *reason, size_t size);
 
-/* State that all segments of one listing share. */
+/* The state of reading all shared-memory segments of a folder, or one segment. */
 struct look {
     int directory;
     read_segment *read;
-    uint64_t young_until_ns; /* when to stop reading a segment again that is not initialized yet */
-    struct bfc_bounded_wait wait; /* when to stop waiting for jobs to refresh their maps */
-    size_t most, room; /* how many jobs may be found at most; how many the array has room for */
+    /* until when a shared-memory segment that is not initialized yet is read again */
+    uint64_t young_until_ns;
+    /* until when to wait for jobs to bring the maps of their regions up to date */
+    struct bfc_bounded_wait wait;
+    /* `most`: how many jobs can be found at most; `room`: how many elements the array of jobs
+     * has */
+    size_t most, room;
 };
 
 static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
@@ -45,8 +52,8 @@ static struct look begin_look(int directory, read_segment *read, uint64_t young_
                          most,      0};
 }
 
-/* Reads a segment whose job is asked to refresh its map first. A job that does not answer in time
- * is shown as it last was. */
+/* Asks the job to refresh its map, waits for that, and reads the job's shared-memory segment. If
+ * the job does not answer in time, the map is the one that the job wrote last. */
 static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_segment_name *name,
                                            struct bfc_job *job, char *reason, size_t size) {
     bfc_segment_refresh(look->directory, name, &look->wait, reason, size);
@@ -64,13 +71,13 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
     return read_refreshed(&look, name, job, reason, size);
 }
 
-/* Makes room for one more job. The array does not begin with room for as many jobs as there are
- * files, because most files may turn out to be no jobs. */
+/* Makes room in findings->jobs for one more job. The array grows step by step, because most files
+ * of the folder may turn out to be no shared-memory segments of jobs. */
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
     size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
-    /* from calloc, so that elements which are not touched take no memory */
+    /* The elements must be zeros, and from calloc those that are never touched take no memory. */
     struct bfc_job *larger = calloc(room, sizeof *larger);
     if (!larger)
         return false;
@@ -92,7 +99,7 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
         return;
     if (bfc_segment_sweep(look->directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
-        /* the next job is read into this element, which must be all zeros */
+        /* The next job is read into this element, and the reader needs an element of zeros. */
         memset(job, 0, sizeof *job);
     } else if (result == BFC_READ_OK) {
         findings->job_count++;
@@ -103,8 +110,8 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
     }
 }
 
-/* Sends all requests before it waits for the first answer, so that the jobs answer at the same
- * time. */
+/* Reads the shared-memory segments `names`. Asks all jobs to refresh their maps before it waits for
+ * the first of them, so that the jobs do so at the same time. */
 static bool look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         read_segment *read, uint64_t young_ns, struct findings *findings) {
     char reason[sizeof findings->refused->line];
@@ -143,7 +150,9 @@ struct listing {
     size_t count, left_out, impostors;
 };
 
-/* Any user may give a file any name, so a file counts only if the user in its name owns it. */
+/* Adds the shared-memory segment to the listing if its user's share is not used up. Any user may
+ * give a file any name, so a file counts only if the user in its name owns it. Returns true, so
+ * that the next file is visited. */
 static bool list_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct listing *listing = context;
     struct stat status;
@@ -225,9 +234,9 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Chooses a segment with that pid: one of the user's own in this pid namespace, else one of this
- * pid namespace, else the only one. NULL: there is none, or there are several, which a message
- * names. */
+/* Chooses a shared-memory segment of a process with this pid: one of the user's own in bfcstat's
+ * pid namespace, else any in that namespace, else the only one. NULL: there is none, or there are
+ * several, which a message lists. */
 static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
                                                  int pid) {
     uint64_t own = bfc_pid_namespace();

@@ -12,8 +12,8 @@ void guests_begin(struct guests *guests) {
         guests->list[i].socket = -1;
 }
 
-/* Shuts the connection down. The server then finds the end of the client's input, and closes the
- * socket. */
+/* Shuts the connection down. The HTTP server (libmicrohttpd) then reads the end of the client's
+ * input, and closes the socket. */
 static void turn_out(struct guest *guest) {
     shutdown(guest->socket, SHUT_RDWR);
     guest->leaving = true;

@@ -1,6 +1,6 @@
 /*
- * The guests of bfcstat serve: its connections. Their number and age are bounded so that no client
- * can keep all others out.
+ * The list of the connections (guests) of bfcstat serve. Their number and age are bounded, so that
+ * no client can keep all others out.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -10,16 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The most connections that are open at a time, without those that were shut down. */
+/* How many connections are open at a time at most, without those that were shut down and whose
+ * sockets are not closed yet. */
 #define MOST_GUESTS 256u
-/* A connection that was shut down keeps its socket until the server has noticed, so there is room
- * for more sockets than guests. */
+/* How many sockets the list has room for. A connection that was shut down keeps its socket until
+ * the HTTP server has noticed, so there are more sockets than connections. */
 #define MOST_SOCKETS (2 * MOST_GUESTS)
 
 struct guest {
     int socket; /* file descriptor; -1: the element is unused */
     bool leaving;
-    bool served; /* whether an answer is being sent */
+    bool served; /* whether the metrics are being sent on this connection */
     uint64_t since_ns;
 };
 
@@ -30,20 +31,21 @@ struct guests {
 void guests_begin(struct guests *guests);
 
 /*
- * Adds a connection. If there are MOST_GUESTS already, one of them is shut down: rather one that
- * has sent no request yet than one that is served, and of these the oldest. NULL: there is no room
- * for another socket.
+ * Adds a connection that has just been accepted. If there are MOST_GUESTS already, shuts one of
+ * them down: the oldest of those that have sent no request yet, or, if all are being sent an
+ * answer, the oldest of all. NULL: there is no room for another socket.
  */
 struct guest *guests_add(struct guests *guests, int socket);
 
-/* Must be called when the guest's socket is closed. */
+/* Must be called when a connection's socket is closed. */
 void guests_remove(struct guest *guest);
 
-/* Shuts down connections that are older than 30 s. A client that sends or takes a byte now and then
- * would never count as idle, and would stay for ever. */
+/* Shuts down connections that are older than 30 s. The HTTP server closes only idle connections,
+ * and a client that sends or takes a byte now and then would never count as idle. */
 void guests_turn_out_old(struct guests *guests);
 
-/* Shuts down all connections that are served, because the memory of their answers is needed. */
+/* Shuts down all connections on which an answer is being sent, because the memory of those answers
+ * is needed. */
 void guests_turn_out_served(struct guests *guests);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds the identities of jobs: cgroup paths, the environment, the kubelet's log files, the user's
- * name. */
+/* Finds out which user, Slurm job, pod and container a job belongs to: from its process's cgroup
+ * paths and environment, from the names of the kubelet's log files, and from the user database. */
 #include "tools/bfcstat/identity.h"
 
 #include <ctype.h>
@@ -22,8 +22,8 @@ struct known_identity {
     bool seen;
 };
 
-/* Reads the number behind `word` in a path, where the number must end its part of the path, as in
- * "/job_123/". If there is none, `number` is unchanged. */
+/* Reads the number that follows `word` in a path and is the end of a component of the path, as 123
+ * in "/job_123/" with the word "/job_". If there is none, `number` is unchanged. */
 static void read_number(const char *path, const char *word, char *number, size_t size) {
     const char *found = strstr(path, word);
     size_t length = found ? strspn(found += strlen(word), "0123456789") : 0;
@@ -35,7 +35,8 @@ static size_t count_hexadecimal(const char *text) {
     return strspn(text, "0123456789abcdef");
 }
 
-/* Reads the id of a pod. Names of systemd's slices have '_' where the id has '-'. */
+/* Reads the UUID of a pod at the start of the text; false: there is none. Names of systemd's slices
+ * have '_' where the UUID has '-'. */
 static bool read_pod(const char *text, char *uid) {
     char read[POD_UID + 1] = "";
     for (unsigned i = 0; i < POD_UID; i++) {
@@ -68,7 +69,9 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
         memcpy(path, lines, kept);
         path[kept] = 0;
         if (strstr(path, "/user@"))
-            continue; /* a user's own cgroups do not count, since users choose their names */
+            /* users choose the names of the cgroups below their own user@UID.service, so these
+             * names prove nothing */
+            continue;
         read_containers(path, identity);
         if (!strstr(path, "slurm"))
             continue;
@@ -77,8 +80,9 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
     }
 }
 
-/* Reads the number in `setting`, a text NAME=number, if it begins with `variable`, which includes
- * the '='. Else, or if there is no number, `number` is unchanged. */
+/* Reads the number of an environment variable. `setting` is NAME=VALUE, `variable` is "NAME=" of
+ * the one that is sought. If `setting` is another variable or its value is no number, `number` is
+ * unchanged. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
     size_t length = strlen(variable);
     if (strncmp(setting, variable, length) != 0)
@@ -98,7 +102,8 @@ void identity_read_environment(FILE *environment, struct job_identity *identity)
     free(setting);
 }
 
-/* Splits the name POD_NAMESPACE_CONTAINER-ID.log if its ID is identity->container_id. */
+/* Splits a log file's name POD_NAMESPACE_CONTAINER-ID.log into its parts, if its ID is
+ * identity->container_id; otherwise returns false. */
 static bool take_name(const char *name, struct job_identity *identity) {
     const char *pod_end = strchr(name, '_');
     const char *namespace_end = pod_end ? strchr(pod_end + 1, '_') : NULL;
@@ -134,8 +139,9 @@ static void read_process_file(const char *pid, const char *name, char *text, siz
         fclose(file);
 }
 
-/* Returns when the process started: field 22 of /proc/PID/stat. Fields are counted from the end of
- * the program's name, since the name may hold blanks and brackets. */
+/* Returns when the process started, in clock ticks since boot (field 22 of /proc/PID/stat); 0: not
+ * known. The fields are counted from the last bracket, because field 2, the program's name in
+ * brackets, may itself hold blanks and brackets. */
 static uint64_t start_of(const char *pid) {
     char text[1024];
     read_process_file(pid, "stat", text, sizeof text);
@@ -145,8 +151,8 @@ static uint64_t start_of(const char *pid) {
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* Returns the last number of the line that `word` begins; -1: there is no such line. `word`
- * includes the line feed before that line. */
+/* Returns the last number in the line of `status` that begins with `word`; -1: there is no such
+ * line. `word` includes the line feed before that line. */
 static long last_number(const char *status, const char *word) {
     const char *line = strstr(status, word);
     const char *end = line ? line + 1 + strcspn(line + 1, "\n") : NULL;
@@ -155,10 +161,10 @@ static long last_number(const char *status, const char *word) {
     return line ? strtol(end, NULL, 10) : -1;
 }
 
-/* A process that may have published a segment, as /proc/PID/status and stat show it. */
+/* A process that may be that of a job, as /proc/PID/status and stat show it. */
 struct process {
-    char pid[16]; /* the pid in bfcstat's pid namespace */
-    long inner;   /* the pid in the process's own pid namespace: the last field of NSpid */
+    char pid[16]; /* the process's id in bfcstat's pid namespace */
+    long inner;   /* the process's id in its own pid namespace: the last number of NSpid */
     long uids[3]; /* the real, effective and saved user id */
     uint64_t start;
 };
@@ -177,16 +183,17 @@ static struct process read_process(const char *pid) {
     return process;
 }
 
-/* Whether the process is the one that published the segment. A segment's content is its author's
- * choice, so the user who owns the file must also be the process's. */
+/* Whether the process is the one that published the shared-memory segment. A job can write anything
+ * into its segment, such as another process's pid, so the owner of the segment's file must also be
+ * a user of the process. */
 static bool is_process_of(const struct process *process, const struct bfc_job *job) {
     long uid = job->name.uid;
     return process->inner == job->header.pid && process->start == job->header.start_time &&
            (process->uids[0] == uid || process->uids[1] == uid || process->uids[2] == uid);
 }
 
-/* All processes in /proc. They are read once for all jobs of other pid namespaces whose identities
- * are not known yet. */
+/* All processes in /proc. They are read only once, for all jobs of other pid namespaces that have
+ * not been identified yet. */
 struct processes {
     struct process *list;
     size_t count;
@@ -200,7 +207,8 @@ static void read_processes(struct processes *processes) {
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
-        /* no memory for more processes */
+        /* At each power of two the list is full and doubles. If there is no memory for that, the
+         * rest of the processes are left out. */
         if ((processes->count & (processes->count - 1)) == 0) {
             size_t capacity = processes->count ? processes->count * 2 : 1;
             struct process *larger =
@@ -215,7 +223,8 @@ static void read_processes(struct processes *processes) {
         closedir(folder);
 }
 
-/* Writes the job's pid in bfcstat's pid namespace. False: no process there is the job's. */
+/* Finds the job's process, and writes its pid in bfcstat's pid namespace to `pid`. False: none of
+ * the processes that bfcstat sees is the job's. */
 static bool find_process(const struct bfc_job *job, struct processes *processes, char *pid,
                          size_t size) {
     snprintf(pid, size, "%" PRId32, job->header.pid);
@@ -233,8 +242,9 @@ static bool find_process(const struct bfc_job *job, struct processes *processes,
     return false;
 }
 
-/* Sets the program's name without folders. If the job's process is not visible (`pid` is NULL), the
- * name is the first word of the command in its segment. */
+/* Sets identity->comm to the program's name without folders. If bfcstat does not see the job's
+ * process (`pid` is NULL), the name is the first word of the command in the job's shared-memory
+ * segment. */
 static void name_program(const struct bfc_job *job, const char *pid,
                          struct job_identity *identity) {
     char name[256] = "";
@@ -332,7 +342,7 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
     return findings->identities;
 }
 
-/* Whether `wanted` is the JOB or JOB.STEP of the identity. */
+/* Whether the job belongs to Slurm's job `wanted`, which is JOB or JOB.STEP. */
 static bool is_of_slurm_job(const struct job_identity *identity, const char *wanted) {
     size_t length = strlen(identity->slurm_job);
     if (!length || strncmp(wanted, identity->slurm_job, length) != 0)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The structures and functions of the library that are used, as its documentation describes them
- * (NVML API Reference). Each function returns 0 on success. */
+/* What is used of the management library, as its documentation describes it (NVML API Reference).
+ * Each of its functions returns 0 on success. */
 typedef struct opaque_device *device_handle;
 
 struct memory {
@@ -56,7 +56,8 @@ static bool open_library(void) {
     return library.open;
 }
 
-/* Reads the digits of "GPU-00010203-0405-..." or "MIG-...". */
+/* Reads the 16 bytes of a UUID from a text such as "GPU-00010203-0405-..." or "MIG-...". After a
+ * wrong digit the rest is 0. */
 static void read_uuid(const char *text, uint8_t uuid[16]) {
     const char *digits = strchr(text, '-');
     memset(uuid, 0, 16);
@@ -71,7 +72,7 @@ static void read_uuid(const char *text, uint8_t uuid[16]) {
 }
 
 /* Sets how much memory the device has and uses. False: the library does not tell, as for devices
- * without memory of their own. */
+ * that have no memory of their own. */
 static bool read_memory(device_handle device, struct gpu *gpu) {
     struct memory memory;
     if (library.nvmlDeviceGetMemoryInfo(device, &memory) != 0)
@@ -83,7 +84,8 @@ static bool read_memory(device_handle device, struct gpu *gpu) {
     return true;
 }
 
-/* Sets what the library tells of the device. False: the device is lost. */
+/* Sets the name, UUID, PCI address and memory of the device. False: the library finds the device no
+ * more, for example after a fault. */
 static bool read_device(device_handle device, struct gpu *gpu) {
     char uuid[96];
     struct address address;

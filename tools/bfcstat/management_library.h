@@ -1,6 +1,7 @@
 /*
  * What NVIDIA's management library (libnvidia-ml.so.1), which comes with the driver, tells of the
- * machine's devices. The library is opened at the first call that finds it, and stays open.
+ * machine's devices: their names and memory. The library is opened at the first call that finds it,
+ * and stays open.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -11,12 +12,12 @@
 
 #include "tools/bfcstat/view/gpu.h"
 
-/* Lists at most `most` devices; returns how many, 0 without the library. Nothing but names and
- * memory is set. */
+/* Lists at most `most` devices, and returns how many; 0 if the library is not there. Of each struct
+ * gpu it sets the number, the names and the memory. */
 size_t management_devices(struct gpu *gpus, size_t most);
 
-/* Sets the names and the memory of the part of a device (MIG) that has the UUID gpu->uuid;
- * management_devices does not list such parts. False: there is no such part. */
+/* Sets the memory of the part of a device (MIG) whose UUID is gpu->uuid. management_devices lists
+ * only whole devices. False: there is no such part, or no library. */
 bool management_part(struct gpu *gpu);
 
 #endif

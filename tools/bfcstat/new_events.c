@@ -1,7 +1,7 @@
 #include "tools/bfcstat/new_events.h"
 
-/* Sets the stamp of each slot to the one that the slot had a round of the ring before its last
- * event, so that this event counts as new. */
+/* Marks all events in the ring as not seen: for each slot, stores as last seen the event that the
+ * slot had one round of the ring before its last one. */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
@@ -11,8 +11,8 @@ void new_events_begin(struct new_events *events, uint64_t next_event) {
     }
 }
 
-/* Counts the events that were in the same slot and were overwritten unseen, one for each round of
- * the ring, as lost. */
+/* Each slot of the ring holds every 4,096th event. If the event in a slot is new, the slot's events
+ * between it and the last one that was seen were overwritten, and are counted as lost. */
 bool new_events_take(struct new_events *events, const struct bfc_event *event) {
     uint64_t *seen = &events->seen[(event->stamp - 1) % BFC_EVENTS];
     if (*seen == event->stamp)

@@ -1,7 +1,10 @@
 /*
- * Finds the events of a job that were not seen before, from one copy of its segment to the next. A
- * thread draws slots and fills them later, so each slot is compared with the stamp that was last
- * seen in it.
+ * Tells which events of a job are new in a copy of its shared-memory segment, compared with earlier
+ * copies.
+ *
+ * The segment has a ring of events. A thread takes numbers of slots and fills the slots later, so
+ * that the new events are not simply those behind the last number: each slot is compared with the
+ * stamp (number) that was last seen in that slot.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -11,15 +14,16 @@
 #include "tools/job/reader.h"
 
 struct new_events {
-    uint64_t seen[BFC_EVENTS]; /* for each slot: stamp of the last event */
-    uint64_t lost;             /* how many events were overwritten before they were seen, at most */
+    /* for each slot of the ring: stamp of the last event that was taken from it */
+    uint64_t seen[BFC_EVENTS];
+    uint64_t lost; /* how many events, at most, were overwritten before they were seen */
 };
 
-/* From now on all events that the ring holds count as new. `next_event` is that of the segment's
- * header. */
+/* From now on all events that are in the ring now count as new. `next_event` is the value in the
+ * shared-memory segment's header: the number of the next event. */
 void new_events_begin(struct new_events *events, uint64_t next_event);
 
-/* Returns whether the event is new, and marks it as seen. */
+/* Returns whether the event was not seen before, and marks it as seen. */
 bool new_events_take(struct new_events *events, const struct bfc_event *event);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * bfcstat report: writes one self-contained web page of a recording, or of a job as it is now: its
- * last events, its memory and its map.
+ * bfcstat report: writes one web page that needs no other files, of a recording, or of a job as it
+ * is now: its last events, its memory and the map of its regions.
  */
 #include <errno.h>
 #include <string.h>
@@ -69,8 +69,9 @@ static int write_output(const struct request *request, FILE *recording) {
     return failed ? refuse_report("-", strerror(errno)) : status;
 }
 
-/* Opens the recording that the target names. If there is no such file, but the target is a PID or a
- * segment's name, makes a recording of that job as it is now. */
+/* Opens the recording that the user names. If there is no such file, but the name is a PID or a
+ * shared-memory segment's name, makes a temporary recording of that job as it is now. Sets
+ * `*status` to an exit status of bfcstat. */
 static FILE *open_recording(const struct request *request, int directory, int *status) {
     FILE *recording = fopen(request->target, "re");
     int reason = errno;

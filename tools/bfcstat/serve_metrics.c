@@ -1,10 +1,11 @@
 /*
- * bfcstat serve: serves the metrics over HTTP, for Prometheus.
+ * bfcstat serve: answers Prometheus's requests for the metrics of all jobs over HTTP.
  *
- * One thread does everything, because only one thread at a time may read segments. Clients cannot
- * keep this thread busy, because an answer is used again for a while. Nor can they take all
- * connections (guests.h) or all memory, because the size of the answers that clients have not taken
- * yet is bounded.
+ * One thread does everything, because the functions that read shared-memory segments may run in
+ * only one thread at a time. Clients cannot keep this thread busy by asking often, because an
+ * answer, once made, is sent to all who ask within the next second or longer. Nor can they take all
+ * connections (guests.h) or all memory, because the size of the answers that clients have not
+ * received yet is bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,26 +25,27 @@
 #include "tools/bfcstat/identity.h"
 #include "tools/bfcstat/tally.h"
 
-#define MOST_CONNECTION_BYTES 16384u /* memory for a request's line and headers */
+/* memory of a connection for the request's first line and headers */
+#define MOST_CONNECTION_BYTES 16384u
 #define IDLE_SECONDS 10u
 #define MOST_FILES (MOST_SOCKETS + MOST_KEPT + 64u)
 
-/* An answer is sent again for FRESH_NS after it was made, or for FRESH_TIMES the time that making
- * it took, if that is longer. */
+/* How long an answer is sent again instead of making a new one: FRESH_NS, or FRESH_TIMES the time
+ * that making it took, whichever is longer. */
 #define FRESH_NS UINT64_C(1000000000)
 #define FRESH_TIMES 4u
 
-/* If the answers in memory are larger than this together when another one is made, all connections
- * that are being served are shut down. */
+/* If all answers in memory together are larger than this when another one is made, all connections
+ * on which an answer is being sent are shut down. */
 #define MOST_ANSWER_BYTES ((size_t)128 << 20)
 
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* An answer that is sent over several connections. They share its memory, which is freed with the
- * last of them. */
+/* An answer with the metrics, which is sent over several connections. They share its memory, which
+ * libmicrohttpd frees when the last of them has ended and no reference is left here. */
 struct answer {
-    struct MHD_Response *response; /* NULL: no answer was made yet */
+    struct MHD_Response *response; /* the answer; NULL: none in this format was made yet */
     uint64_t good_until_ns;
 };
 
@@ -63,9 +65,9 @@ static void stop_serving(int signal_number) {
 }
 
 /*
- * Writes the metrics of all jobs. False: the folder cannot be read, or there is no memory; errno
- * says which. The folder is opened each time, because a folder that was removed meanwhile would
- * look empty.
+ * Reads all shared-memory segments and writes the metrics of all jobs. False: the folder of
+ * segments cannot be read, or there is no memory; errno says which. The folder is opened each time:
+ * if it has been removed and made again, a descriptor of the old one would show an empty folder.
  */
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
@@ -90,8 +92,8 @@ static struct MHD_Response *with_headers(struct MHD_Response *response, const ch
     return response;
 }
 
-/* How many bytes all answers have together. The size of an answer is stored before its text,
- * because free_text gets nothing but the text's address. */
+/* How many bytes the texts of all answers in memory have. Each text's size is stored in front of
+ * the text, because free_text is called with nothing but the text's address. */
 static size_t answers_bytes;
 
 static void free_text(void *text) {
@@ -106,8 +108,8 @@ static void forget_answer(struct answer *answer) {
     answer->response = NULL;
 }
 
-/* Returns a block with the size of the metrics' text, followed by the text; NULL: errno says
- * why. */
+/* Returns a block from malloc that holds the size of the metrics' text, and behind it the text;
+ * NULL: errno says why. */
 static size_t *write_text(struct exporter *exporter, enum metrics_format format) {
     char *text = NULL;
     size_t size = 0;
@@ -124,7 +126,8 @@ static size_t *write_text(struct exporter *exporter, enum metrics_format format)
     return NULL;
 }
 
-/* Makes a new answer with the metrics in this format. False: errno says why. */
+/* Makes a new answer with the present metrics in this format, in place of the old one. False: errno
+ * says why. */
 static bool make_answer(struct exporter *exporter, enum metrics_format format) {
     struct answer *answer = &exporter->answers[format];
     uint64_t begun = bfc_now_ns();
@@ -193,7 +196,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)data;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
-    if (!*begun || *data_size) { /* a part of the request that is not used: headers or body */
+    if (!*begun || *data_size) { /* the headers, or a part of the body: neither is used */
         *begun = &begin;
         *data_size = 0;
         return MHD_YES;
@@ -224,7 +227,8 @@ static int refuse_address(const char *listen, const char *why) {
     return MISUSED;
 }
 
-/* Splits ADDRESS:PORT, where an IPv6 address stands in brackets, and looks it up. */
+/* Splits the text of --listen, ADDRESS:PORT, in which an IPv6 address stands in brackets, and looks
+ * the address up. Returns SHOWN, or another exit status after a message. */
 static int find_addresses(const char *listen, struct addrinfo **found) {
     char host[256];
     const char *colon = strrchr(listen, ':');
@@ -236,7 +240,7 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
     if (!brackets && strchr(host, ':'))
         return refuse_address(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    if (strcmp(host, "localhost") == 0) /* /etc/hosts may lack the name localhost */
+    if (strcmp(host, "localhost") == 0) /* a system's /etc/hosts may lack the name localhost */
         strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)
@@ -255,8 +259,8 @@ static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addr
                             MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
 }
 
-/* Starts the server. If it is to listen on all addresses, one IPv6 socket takes connections by IPv4
- * and IPv6; an IPv4 socket is used if the system has no IPv6. NULL: errno says why. */
+/* Starts the HTTP server. To listen on all addresses (an empty ADDRESS), it uses one IPv6 socket,
+ * which also accepts IPv4; if the system has no IPv6, an IPv4 socket. NULL: errno says why. */
 static struct MHD_Daemon *start_daemon(struct exporter *exporter, const char *listen,
                                        const struct addrinfo *addresses) {
     const struct addrinfo *six = listen[0] == ':' ? addresses : NULL;
@@ -274,8 +278,9 @@ static void say_where(struct MHD_Daemon *daemon, const char *listen) {
             listen, info ? info->port : 0);
 }
 
-/* Raises the limit of open files if it is too low for MOST_SOCKETS connections: the server would
- * stop accepting connections when it is reached. False: a message was printed. */
+/* Raises the process's limit of open files if it is too low for MOST_SOCKETS connections and
+ * MOST_KEPT shared-memory segments. Otherwise the server would stop accepting connections when it
+ * reaches the limit. False: a message was printed. */
 static bool may_open_enough(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= MOST_FILES)
@@ -288,7 +293,8 @@ static bool may_open_enough(void) {
     return false;
 }
 
-/* Waits for a second at most until a client or a change in the folder asks for something. */
+/* Waits, for a second at most, until a client sends something or the folder of shared-memory
+ * segments changes, and then handles both. */
 static void wait_and_serve(struct exporter *exporter, struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd asking[] = {{.fd = info ? info->epoll_fd : -1, .events = POLLIN},

@@ -2,8 +2,9 @@
 
 #define BLOCK_BITS 16
 
-/* Returns the count of the key, 0 for a new key. The list has room for each key, because each other
- * key counts at least 1 of `all`. */
+/* Returns the counter of a user or block of users, whose id is `key`; a new one begins at 0. The
+ * list never gets full: each key in it has at least 1 of the `all` shares that can be taken
+ * together. */
 static size_t *count_of(struct share_list *shares, uint32_t key) {
     size_t i = 0;
     while (i < shares->count && shares->list[i].key != key)

@@ -1,10 +1,11 @@
 /*
- * Shares: how many of something the exporter takes of each user, so that none crowds out the
- * others.
+ * Bounds on how many jobs, pools or counters bfcstat serve handles for each user, so that one user
+ * cannot crowd out the others. Each such thing is one share.
  *
- * A user may own files under 65,536 subordinate ids (subuid(5)). These ids, and the ranges that
- * kubelets assign, come in blocks of that size, so each block has a bound, too. The block below
- * 65,536, with the ids of the system's own users, has none.
+ * A user may own files under 65,536 subordinate ids (subuid(5)), so a bound for each user id is not
+ * enough. Subordinate ids, and the ranges that Kubernetes assigns to pods, come in blocks of 65,536
+ * ids; each block has a bound, too. The block of the ids below 65,536, in which the system's own
+ * users are, has none.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -26,10 +27,11 @@ struct share_list {
     size_t count;
 };
 
-/* How many shares each user, each block of users and all have taken. All members but the bounds
- * must be zero at first. */
+/* The bounds, and how many shares are taken by each user, by each block of users and by all. All
+ * fields but the bounds must be zero at first. */
 struct shares {
-    size_t user, block, all; /* bounds on the shares of a user, of a block of users, and of all */
+    /* bounds: shares of one user, of one block of users, and of all users */
+    size_t user, block, all;
     size_t taken;
     struct share_list users, blocks;
 };

@@ -1,4 +1,5 @@
-/* bfcstat plan: saves the plan that a job follows, for the next run. */
+/* bfcstat plan: saves the plan that a job follows (an address for each of its allocations), so that
+ * the next run can begin with it. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -7,8 +8,8 @@
 #include "tools/plan/common/whole_file.h"
 #include "tools/text/print_text.h"
 
-/* How long bfcstat waits for an answer. The job makes a copy, which takes milliseconds for hundreds
- * of thousands of allocations. */
+/* How many milliseconds bfcstat waits for the job's answer. The job copies its plan, which takes
+ * some milliseconds for hundreds of thousands of allocations. */
 #define PLAN_MS 10000
 
 static int refuse_plan(const char *reason) {
@@ -23,8 +24,8 @@ static bool is_of_device(const struct plan_file *plan, long device) {
     return false;
 }
 
-/* Returns the plan with the largest peak among those of the device (-1: of any), because several
- * contexts of a device may each have a plan. */
+/* Returns the largest plan of the device (-1: of any device), where several contexts of a device
+ * each have a plan; NULL: it has none. The largest is the one that needs the most memory. */
 static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = NULL;
     for (size_t i = 0; i < plans->count; i++) {
@@ -35,7 +36,8 @@ static const struct plan_file *find_largest(const struct bfc_plans *plans, long 
     return found;
 }
 
-/* Returns the plan to save; NULL: a message says why there is none. */
+/* Returns the plan to save; NULL: there is none for this device, or `device` is -1 and there are
+ * plans of several devices, as a message says. */
 static const struct plan_file *choose_plan(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = find_largest(plans, device);
     if (!found)

@@ -11,43 +11,51 @@
 #include "tools/bfcstat/identity.h"
 #include "tools/bfcstat/shares.h"
 
-/* The most segments of a user, and of a block of users, that are kept open. */
+/* How many shared-memory segments of one user, and of one block of 65,536 user ids (shares.h), are
+ * kept open at most. */
 #define MOST_OF_USER 256u
 #define MOST_OF_BLOCK 400u
 
 #define MOST_TALLIES 1024u
 static const struct shares most_tallies = {.user = 32, .block = 128, .all = MOST_TALLIES};
 
-/* What was last read of one section of a segment. */
+/* The values that were last read from one pool's section of a shared-memory segment. */
 struct seen {
     uint64_t context_id;
     uint64_t counts[TALLY_COUNTS];
-    size_t tally; /* number of the tally that the section's pool counts for, from 1; 0: none */
+    /* index of the tally (counters of a user on a device) to which the pool's values are added,
+     * plus 1; 0: there is no room for one */
+    size_t tally;
 };
 
-/* A segment that is kept open. */
+/* A shared-memory segment that is kept open, so that its counters can be read once more after its
+ * job has ended. */
 struct kept {
     struct bfc_segment_name name;
     int file;
-    bool before; /* whether the segment was there before the folder was watched, and has not been
-                    read yet */
+    /* Whether the shared-memory segment was there before the folder was watched and has not been
+     * read since. What its job did until then is not counted. */
+    bool before;
     struct seen seen[BFC_SEGMENT_POOLS];
 };
 
 struct tally_book {
     char folder[4096];
-    int directory, changes; /* file descriptors; -1: the folder is not watched */
+    /* file descriptors of the folder and of the inotify watch on it; -1: the folder is not
+     * watched */
+    int directory, changes;
     struct kept kept[MOST_KEPT];
     size_t kept_count;
-    uint32_t uids[MOST_TALLIES]; /* of the tallies */
+    uint32_t uids[MOST_TALLIES]; /* the user of each tally (counters of a user on a device) */
     struct tally tallies[MOST_TALLIES];
     size_t tally_count;
-    struct shares shares; /* of the tallies */
+    struct shares shares; /* how many tallies each user has, and bounds on their number */
 };
 
 _Static_assert(MOST_TALLIES <= MOST_SHARES, "the tallies have shares");
 
-/* Returns the number of the tally of the user and device, from 1; 0: there is no room for it. */
+/* Returns the index, plus 1, of the counters (tally) for what this user's jobs do on the section's
+ * device; makes new ones if there are none. 0: there is no room for them. */
 static size_t find_tally(struct tally_book *book, uint32_t uid,
                          const struct bfc_segment_pool *section) {
     char bus_id[sizeof section->device_bus_id];
@@ -66,8 +74,9 @@ static size_t find_tally(struct tally_book *book, uint32_t uid,
     return book->tally_count;
 }
 
-/* Adds to the tally what the section's counts have risen by. A section may have been given to
- * another context meanwhile, whose counts began at 0. */
+/* Adds to the counters of the user and device by how much the section's counters have risen since
+ * they were last read. If another context has got the section meanwhile, its counters began at
+ * 0. */
 static void add_section(struct tally_book *book, struct kept *kept, unsigned index,
                         const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;
@@ -90,8 +99,9 @@ static void add_section(struct tally_book *book, struct kept *kept, unsigned ind
     seen->context_id = section->context_id;
 }
 
-/* Reads a job's counters. They only rise, so they are read without a look at the sequence numbers
- * of the sections. */
+/* Reads a job's counters and adds what is new to the tallies. The job may be writing them; because
+ * they only rise, that does no harm, and the sequence numbers that guard the sections are not
+ * checked. */
 static void read_kept(struct tally_book *book, struct kept *kept) {
     static struct bfc_segment_header header;
     static struct bfc_segment_pool sections[BFC_SEGMENT_POOLS];
@@ -121,7 +131,8 @@ static void drop_kept(struct tally_book *book, struct kept *kept) {
     *kept = book->kept[--book->kept_count];
 }
 
-/* Counts a job's end, once for each device that it used. */
+/* Reads a job's counters for the last time, counts the job as ended on each device that it used,
+ * and closes its shared-memory segment. */
 static void end_kept(struct tally_book *book, struct kept *kept) {
     read_kept(book, kept);
     for (size_t i = 0; i < BFC_SEGMENT_POOLS; i++) {
@@ -134,7 +145,8 @@ static void end_kept(struct tally_book *book, struct kept *kept) {
     drop_kept(book, kept);
 }
 
-/* Whether one more segment of the user may be kept open; the bounds are of the kind in shares.h. */
+/* Whether one more shared-memory segment of the user may be kept open, within the bounds for each
+ * user, each block of users and all (shares.h). */
 static bool has_room(const struct tally_book *book, uint32_t uid) {
     size_t user = 0, block = 0;
     for (size_t i = 0; i < book->kept_count; i++) {
@@ -145,7 +157,8 @@ static bool has_room(const struct tally_book *book, uint32_t uid) {
            book->kept_count < MOST_KEPT;
 }
 
-/* Any user may give a file any name, so a file counts only if the user in its name owns it. */
+/* Whether the file is a shared-memory segment of the user in its name. Any user may give a file any
+ * name, so it must also be owned by that user. */
 static bool is_own(const struct stat *status, const struct bfc_segment_name *name) {
     return S_ISREG(status->st_mode) && status->st_uid == name->uid;
 }
@@ -178,8 +191,8 @@ static bool keep_found(void *context, int directory, const struct bfc_segment_na
     return true;
 }
 
-/* Closes a segment that is kept open, and counts its job's end only if the segment was removed:
- * a job whose segment is still there has not ended. */
+/* Closes a shared-memory segment that is kept open. Counts its job as ended only if the segment was
+ * removed; otherwise only reads its counters once more. */
 static void leave_kept(struct tally_book *book, struct kept *kept) {
     struct stat status;
     if (fstat(kept->file, &status) == 0 && status.st_nlink == 0) {
@@ -211,7 +224,8 @@ static void start_watching(struct tally_book *book) {
         bfc_segment_names_visit(book->directory, SIZE_MAX, keep_found, book);
 }
 
-/* Handles one change of the folder; false: the system has lost changes, or the folder is gone. */
+/* Handles one change of the folder, which inotify reports. False: changes were lost because
+ * inotify's queue was full, or the folder is gone; the folder must then be read anew. */
 static bool take_change(struct tally_book *book, const struct inotify_event *event) {
     struct bfc_segment_name name;
     if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED))
@@ -242,7 +256,7 @@ void tally_follow(struct tally_book *book) {
         stop_watching(book);
 }
 
-/* Whether the folder of that name is still the one that is watched. */
+/* Whether the folder's path still leads to the folder that is watched, and not to a new one. */
 static bool is_watched(const struct tally_book *book) {
     struct stat named, watched;
     return book->directory >= 0 && stat(book->folder, &named) == 0 &&

@@ -1,10 +1,12 @@
 /*
- * Counts of what jobs did, by user and device, that outlast the jobs.
+ * Counters of what all jobs of a user did on a device, jobs that have ended included. bfcstat serve
+ * exports them.
  *
- * A job that runs out of memory mostly ends at once, and its segment with it. So the folder of
- * segments is watched (inotify), each segment is kept open from its creation on, and when its name
- * is gone, it is read once more. The number of segments that are kept open, and of users and
- * devices, is bounded (shares.h).
+ * A job that runs out of memory mostly ends at once, and its shared-memory segment is removed with
+ * it, before Prometheus asks again. So the folder of segments is watched (inotify), each segment is
+ * opened when it appears and kept open, and when its name is gone, its counters are read once more.
+ * The number of segments that are kept open, and of pairs of user and device, is bounded
+ * (shares.h).
  *
  * Thread-safety: none needed; one thread.
  */
@@ -13,22 +15,24 @@
 
 #include "tools/bfcstat/view/view.h"
 
-/* The most segments that are kept open. */
+/* How many shared-memory segments are kept open at most. */
 #define MOST_KEPT 1024u
 
-/* Begins to watch the folder. What jobs that run already have done until now is not counted. NULL:
- * no memory. */
+/* Begins to watch the folder of shared-memory segments. What jobs have done until now is not
+ * counted. NULL: no memory. */
 struct tally_book *tally_begin(const char *folder);
 void tally_end(struct tally_book *book);
 
-/* A descriptor that can be read when the folder has changed; -1: it cannot be watched now. */
+/* Returns a descriptor that becomes readable when the folder changes; -1: the folder cannot be
+ * watched now. */
 int tally_descriptor(const struct tally_book *book);
 
-/* Takes in what has changed in the folder. */
+/* Handles the changes of the folder that have happened: opens new shared-memory segments, and reads
+ * those that were removed for the last time. */
 void tally_follow(struct tally_book *book);
 
-/* Counts what the jobs have done since the last call, and makes findings->tallies point to the
- * counts. */
+/* Adds what the jobs have done since the last call to the counters, and makes findings->tallies
+ * point to them. */
 void tally_show(struct tally_book *book, struct findings *findings);
 
 #endif

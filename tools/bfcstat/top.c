@@ -1,10 +1,11 @@
 /*
- * bfcstat top: shows the devices and the jobs live in the terminal, and for the selected job a
- * sparkline, its device, and its map or its histograms.
+ * bfcstat top: shows the devices and jobs in the terminal and refreshes the view. For the selected
+ * job it shows a curve of the memory in use, how its device's memory is used, and the map of its
+ * regions or histograms.
  *
- * All segments are read once an interval; rates are differences between two readings. Keys are
- * those of htop where htop has the same function. With fewer than 110 columns, or 24 lines, less is
- * shown.
+ * All shared-memory segments are read once in each interval (--interval); rates are differences
+ * between two readings. Keys are those of htop where htop has the same function. With fewer than
+ * 110 columns, or 24 lines, less is shown.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -30,12 +31,13 @@
 
 enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 
-/* Figures of a pool that are kept from one reading to the next, so that rates can be computed. */
+/* Values of a pool from the last reading, and the bytes in use at the last HISTORY readings. */
 struct track {
     int32_t pid;
     unsigned pool;
     uint64_t allocations, waits, fences;
-    double allocations_rate, waits_rate, fences_rate; /* how many of them there are in a second */
+    /* how many allocations, waits and fences there are in a second */
+    double allocations_rate, waits_rate, fences_rate;
     uint64_t in_use[HISTORY];
     unsigned looks;
 };
@@ -43,7 +45,7 @@ struct track {
 struct row {
     const struct bfc_job *job;
     const struct bfc_segment_pool *pool;
-    unsigned index; /* index of the pool in its job */
+    unsigned index; /* index of the pool in job->pools */
     struct track *track;
 };
 
@@ -60,7 +62,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* pid of the job that is to be trimmed once the user confirms it; 0: none */
+    int32_t asked; /* pid of the job that gives cached memory back if the next key is y; 0: none */
     double interval, last_look;
     char message[128];
 } top;
@@ -122,7 +124,7 @@ static void add_rows(const struct bfc_job *job, double seconds) {
     }
 }
 
-/* Reads all jobs again. The selection stays on the same pool. */
+/* Reads all shared-memory segments again. The pool that was selected stays selected. */
 static void read_jobs(int directory) {
     double now = bfc_now_seconds(), seconds = now - top.last_look;
     const struct track *kept = top.row_count ? top.rows[top.selected].track : NULL;
@@ -148,7 +150,7 @@ static void put_rule(int line, const char *text) {
     attroff(A_REVERSE);
 }
 
-/* Writes a line, cut off at the right margin. */
+/* Writes a formatted text to line `line` of the screen, cut off at the right margin. */
 PRINTF_LIKE(2, 3) static void put_line(int line, const char *format, ...) {
     char text[512];
     va_list arguments;
@@ -158,11 +160,12 @@ PRINTF_LIKE(2, 3) static void put_line(int line, const char *format, ...) {
     mvaddnstr(line, 0, text, COLS);
 }
 
-/* On a terminal with fewer columns, rows leave out those figures that `bfcstat PID` shows as well,
- * so that there is room for the command. */
+/* With fewer columns than this, the table leaves out values that `bfcstat PID` shows as well, so
+ * that there is room for the jobs' commands. */
 #define WIDE 110
 
-/* The width of the column of PCI addresses. It is wider if an address has a domain other than 0. */
+/* Returns the width of the table's column of PCI addresses. It is wider than usual if an address
+ * has a domain other than 0. */
 static int bus_id_width(void) {
     char text[GPU_SHORT_TEXT];
     size_t width = 7;
@@ -219,7 +222,8 @@ static void draw_gpu(int line, const struct gpu *gpu) {
              COLS >= WIDE ? text_printable(gpu->name, name, sizeof name) : "");
 }
 
-/* Draws a line for each device, on at most a third of the screen; returns the line below. */
+/* Draws a line for each device, on at most a third of the screen. Returns the number of the next
+ * free line. */
 static int draw_gpus(int line) {
     size_t count = top.findings.gpu_count, room = (size_t)LINES / 3;
     char text[160];
@@ -245,9 +249,10 @@ static void draw_head(int line) {
                           text, sizeof text));
 }
 
-/* Describes a job: its user if that is not who runs bfcstat, its sleep, what it waits for, its rank
- * and its command. Where columns are few, more of the selected job's is told below the rows
- * instead. */
+/* Writes what the column of commands shows of a job: its user if that is not who runs bfcstat,
+ * whether it is asleep or waits for memory, its rank and its command. If the terminal has few
+ * columns, sleep and waiting are one word each, and draw_name shows the details for the selected
+ * job. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     const char *other = other_user(&top.findings, row->job);
@@ -288,8 +293,8 @@ static void draw_row(int line, const struct row *row, bool selected) {
     attrset(A_NORMAL);
 }
 
-/* Draws the rows around the selected one, and how many are not shown. Returns the first line below
- * them. */
+/* Draws at most `most` lines: the rows around the selected one, and how many are not shown. Returns
+ * the number of the next free line. */
 static int draw_rows(int line, size_t most) {
     size_t shown = top.row_count <= most ? top.row_count : bfc_max(most - 1, 1);
     size_t first = top.selected >= shown ? top.selected - shown + 1 : 0;
@@ -336,8 +341,9 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the whole device as a line: this pool's parts, what all others have, what is free. For host
- * memory, the whole line is what may be spilled. */
+/* Draws the device's memory as a bar: what is in use, pending and ready in this pool, what all
+ * others use, and what is free. For a pool of host memory the bar is all that may be spilled
+ * (BFC_SPILL). */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     const struct gpu *gpu = bfc_pool_is_host(pool) ? NULL : gpu_of(&top.findings, pool);
@@ -373,8 +379,8 @@ static void put_cell(uint8_t cell) {
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
 }
 
-/* Merges several cells of a map into one. The result is full, or without a page, only if all of the
- * cells are. */
+/* Merges several cells of a region's map into one, which counts as full only if all of them are
+ * full, and as having no memory only if none of them has memory. */
 static uint8_t merge_cells(const uint8_t *cells, unsigned count) {
     unsigned used = 0, pending = 0, bare = 0, full = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -400,7 +406,8 @@ static void draw_region(int line, const struct bfc_map_row *region) {
     }
 }
 
-/* Draws the pool's regions, and counts those for which there is no room. */
+/* Draws a line for each region of the pool. If lines run out, draws how many regions are not
+ * shown. */
 static void draw_map(int line, const struct row *row) {
     const struct bfc_map *map = &row->job->map;
     uint64_t hidden = map->left_out;
@@ -465,8 +472,9 @@ static void draw_help(void) {
         mvprintw(i + 3, 1, "%.*s", COLS - 1, lines[i]);
 }
 
-/* Draws a line that names the pool, and one each for what it waits for, its fragmentation and its
- * plan if there is something to say. Returns the line below. */
+/* Draws a line with the selected pool's job and device, and lines for its sleep, its wait for
+ * memory, its fragmentation and its plan if it has such. Returns the number of the next free
+ * line. */
 static int draw_name(int line, const struct row *row) {
     char name[96], text[256], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], waiting[WAITER_TEXT],
         asleep[SLEEP_TEXT];
@@ -504,8 +512,8 @@ static void draw_detail(int line, const struct row *row) {
         draw_histograms(line, row);
 }
 
-/* How many lines the view of the selected job has at least: its name, its sparkline, its device,
- * and one line of a map. */
+/* How many lines are needed at least for the selected job: its name, its curve, its device, and one
+ * line of a map. */
 #define DETAIL_LINES 4
 
 static void draw_jobs(void) {
@@ -643,8 +651,8 @@ static void start_colours(void) {
     init_pair(BAD, COLOR_RED, -1);
 }
 
-/* Whether the terminal was closed, so that no key will come. SIGHUP does not always tell: it may be
- * ignored, as by nohup, or the terminal not be the controlling one. */
+/* Whether the terminal was closed, so that no key will come. SIGHUP does not always say so: it may
+ * be ignored (nohup), or the terminal not be the process's controlling terminal. */
 static bool is_terminal_gone(void) {
     struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
     return poll(&terminal, 1, 0) > 0 && (terminal.revents & (POLLHUP | POLLERR | POLLNVAL));

@@ -3,8 +3,8 @@
 #include "tools/job/client.h"
 #include "tools/text/print_text.h"
 
-/* How long bfcstat waits for an answer. The job makes a driver call for each region, which takes
- * some seconds for thousands of regions. */
+/* How many milliseconds bfcstat waits for the job's answer. The job makes a driver call for each
+ * region that it gives back, which takes some seconds for thousands of regions. */
 #define TRIM_MS 10000
 
 int run_trim(const struct request *request, int directory) {

@@ -1,5 +1,5 @@
 /*
- * Has a job write a file that answers a question (BFC_ANSWER_NAME_FORMAT is its name), reads the
+ * Has a job write a file that answers a question (its name is BFC_ANSWER_NAME_FORMAT), reads the
  * file and removes it.
  *
  * Thread-safety: one thread at a time, as bfc_segment_read.
@@ -14,32 +14,39 @@
 #include "segment/request.h"
 
 struct bfc_question {
-    const char *answer; /* part of the file's name, such as BFC_WHO_ANSWER */
-    /* Makes the request, by a function of segment/request.h. */
+    /* part of the name of the answer's file that says which question it answers, such as
+     * BFC_WHO_ANSWER */
+    const char *answer;
+    /* sends the request to the job, with a function of segment/request.h */
     struct bfc_request (*request)(struct bfc_segment_header *header);
-    /* return the words of the header in which requests are counted, and answered requests */
+    /* Return addresses in the shared-memory segment's header: of the number of requests made, and
+     * of the number of requests that the job has answered. */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
-    const char *unknown; /* end of the error message if the job's library is too old, as "which
-                            takes no stacks" */
-    /* end of the error message if there is no file, as "has taken no stacks: ..." */
+    /* End of the error message if the job's library is too old to know the question, such as "which
+     * takes no stacks". */
+    const char *unknown;
+    /* End of the error message if the job wrote no file, such as "has taken no stacks: ...". */
     const char *none;
 };
 
-/* Reads an open file as a whole into `to`. False: its content is not valid. */
+/* The type of a function that reads an answer from the open file into `to`. False: the content is
+ * not valid. */
 typedef bool bfc_answer_take(int file, void *to);
 
 /*
- * Asks the job and takes the file. If another reader takes the file first, the job is asked again;
- * each time the wait is at most `timeout_ms`. The file must belong to the segment's owner. False:
- * `reason` (cut off at `size` bytes) says why, in one line.
+ * Asks the job, reads its answer's file with `take`, and removes the file. If another reader of the
+ * same job was faster and has taken the file, asks again; each time the wait is at most
+ * `timeout_ms`. The file must belong to the owner of the shared-memory segment. False: `reason`
+ * (cut off at `size` bytes) says why, in one line.
  */
 bool bfc_answer_fetch(int directory, const struct bfc_segment_name *name,
                       const struct bfc_question *question, unsigned timeout_ms,
                       bfc_answer_take *take, void *to, char *reason, size_t size);
 
 /* Reads a regular file of `least` to `most` bytes into memory that the caller frees, and sets
- * `size`. NULL: it is no such file, it cannot be read, or the host has no memory. */
+ * `*size`. NULL: the file is no regular file of such a size or cannot be read, or there is no
+ * memory. */
 void *bfc_answer_read(int file, size_t least, size_t most, size_t *size);
 
 #endif

@@ -5,13 +5,14 @@
 #include "segment/request.h"
 #include "tools/job/guard.h"
 
-/* A client polls for the answer at this interval, because the job does not wake its clients. */
+/* How long to sleep between two looks at whether the job has answered. The job does not wake those
+ * who ask. */
 #define NAP_NS 1000000
 
 struct asking {
     bool refresh;
-    uint64_t bytes; /* bytes that a trim requests; unused by a refresh */
-    /* when to stop waiting for the answer; NULL: it is not waited for */
+    uint64_t bytes; /* bytes that a trim requests; not used by a refresh */
+    /* until when to wait for the answer; NULL: do not wait */
     struct bfc_bounded_wait *wait;
     uint64_t released;
     enum bfc_ask_result result;
@@ -29,8 +30,8 @@ struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds) {
     return bfc_bounded_wait_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
-/* How long to wait for a new job's helper thread, which starts within microseconds unless the
- * machine is busy. */
+/* How many milliseconds to wait until a new job has its helper thread, which answers requests. The
+ * thread starts within microseconds unless the machine is busy. */
 #define HELPER_MS 1000
 
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {

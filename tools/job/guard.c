@@ -6,8 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The segment that is mapped now. If an access to it fails because the file was truncated, the
- * handler maps zeros in its place, so that the visit goes on to its end. */
+/* The shared-memory segment that is mapped now. If an access to it fails because the file was
+ * truncated, the handler of SIGBUS maps zeros in its place, so that the function that reads it can
+ * go on to its end. */
 static struct {
     char *base;
     size_t size;
@@ -20,8 +21,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        /* the access was not one to the segment: without this handler it fails again and ends the
-         * process */
+        /* The faulting address is not in the shared-memory segment. Without this handler the access
+         * fails again and ends the process. */
         signal(number, SIG_DFL);
     guard.faulted = 1;
 }

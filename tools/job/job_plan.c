@@ -15,8 +15,8 @@ static uint32_t *plan_written(struct bfc_segment_header *header) {
     return &header->plan_written;
 }
 
-/* Copies the plan at the beginning of the bytes, and sets `taken` to its size. False: the bytes do
- * not begin with a valid plan, there are too many plans, or the host has no memory. */
+/* Copies the plan with which `bytes` begin, and sets `*taken` to its size. False: they begin with
+ * no valid plan, there are too many plans, or there is no memory. */
 static bool add_plan(struct bfc_plans *plans, const char *bytes, size_t size, size_t *taken) {
     struct bfc_plan_header header;
     struct plan_error error;

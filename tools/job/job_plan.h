@@ -1,5 +1,6 @@
 /*
- * Asks a job for copies of its plans (BFC_PLAN_ANSWER), trusting nothing in them.
+ * Asks a job for copies of the plans that it follows (files of BFC_PLAN_ANSWER), and checks all
+ * that they say, since a job can write anything.
  *
  * Thread-safety: one thread at a time, as bfc_segment_read.
  */
@@ -9,14 +10,14 @@
 #include "planner/image/image.h"
 #include "segment/name.h"
 
-/* Plans that were checked; bfc_plans_free frees them. */
+/* Valid plans from a job, at most one for each of its pools; bfc_plans_free frees them. */
 struct bfc_plans {
-    struct plan_file *list; /* NULL: none */
+    struct plan_file *list; /* an array; NULL: there are no plans */
     size_t count;
 };
 
-/* Waits at most `timeout_ms` for the job. False: the job has no plan, does not answer, or its
- * answer is damaged; `reason` (cut off at `size` bytes) says why, in one line. */
+/* Asks the job for its plans, and waits at most `timeout_ms`. False: the job has no plan, does not
+ * answer, or its answer is not valid; `reason` (cut off at `size` bytes) says why, in one line. */
 bool bfc_plans_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
                    struct bfc_plans *plans, char *reason, size_t size);
 

@@ -20,8 +20,8 @@ static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
     return true;
 }
 
-/* Sets the pointers to the parts of the answer. False: the header is not valid, or the parts' sizes
- * do not add up to the file's. */
+/* Sets the pointers in `who` to the parts of the answer's file. False: the header is not valid, or
+ * the sizes of the parts do not add up to the size of the file. */
 static bool find_parts(struct bfc_who *who, size_t size) {
     const struct bfc_who_header *header = &who->header;
     if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||
@@ -62,7 +62,8 @@ static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_sit
     return true;
 }
 
-/* Figures must be below 2^60, so that their sums can be printed. */
+/* Whether the numbers of a call stack (site) are possible. They must be below 2^60, so that their
+ * sums can be printed as 64-bit integers. */
 static bool figures_are_sound(const struct bfc_who_site *site) {
     const double figures[] = {site->blocks, site->bytes, site->live_blocks, site->live_bytes};
     bool sound = site->live_variance >= 0 && site->live_variance < 0x1p120;
@@ -71,7 +72,7 @@ static bool figures_are_sound(const struct bfc_who_site *site) {
     return sound;
 }
 
-/* Whether the region's blocks fill it without gaps or overlaps. */
+/* Whether the blocks that the answer lists for the region fill it without gaps or overlaps. */
 static bool region_is_sound(const struct bfc_who *who, const struct bfc_who_region *region) {
     uint64_t at = region->start, count = who->header.blocks;
     if (region->start + region->size < region->start || region->pool >= BFC_SEGMENT_POOLS ||
@@ -163,8 +164,8 @@ bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t si
     return good;
 }
 
-/* A job's table of frames only grows, so an answer begins with all frames of each earlier answer of
- * the same process. */
+/* Compares the frames of call stacks: a job only adds frames, so each of its answers begins with
+ * all frames of its earlier answers. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before) {
     return who->header.pid == before->header.pid &&
            who->header.written_ns > before->header.written_ns &&

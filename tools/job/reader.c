@@ -16,16 +16,16 @@
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
-/* How often a section is copied again without a pause if a copy is not of one consistent moment. A
- * try takes about a microsecond. */
+/* How often a part of the shared-memory segment is copied again without a pause if the job changed
+ * it during the copy. A try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
-/* If all these tries fail, the writer may have been preempted in the middle of a change, or
- * stopped. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at most for one
- * segment. */
+/* If so many copies in a row fail, the job's thread may have been preempted or stopped in the
+ * middle of a change. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at
+ * most for the whole shared-memory segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* Stands for READ_WAIT_NS if only the figures are read, because a user may have many jobs that
- * write all the time. */
+/* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which is called for all jobs one after
+ * another: a user may have many jobs that write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
@@ -49,8 +49,8 @@ static void copy_words(void *to, const void *from, size_t size) {
         target[i] = bfc_load_relaxed(&source[i]);
 }
 
-/* Copies a structure that begins with its sequence number. False: the structure changed
- * meanwhile. */
+/* Copies a structure that begins with a sequence number, which the writer makes odd before a change
+ * and even after it. False: the structure was being changed. */
 static bool copy_once(void *to, const void *from, size_t size) {
     const uint64_t *sequence = from;
     uint64_t before = bfc_load_acquire(sequence);
@@ -59,8 +59,9 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
-/* Copies a section at one consistent moment. False: the copy mixes several moments. `wait` bounds
- * the waits for all sections of the segment; NULL: the job is dead and its segment does not change
+/* Copies a structure that begins with a sequence number, again and again until the writer did not
+ * change it during a copy. False: even the last copy may be half old and half new. `wait` bounds
+ * the waits for all parts of the shared-memory segment; NULL: the job is dead and changes nothing
  * any more, so one try suffices. */
 static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
@@ -71,8 +72,8 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
     }
 }
 
-/* Copies the section of a pool. The counters are copied last, so that they are no older than the
- * histograms. False: the counters are not of one moment. */
+/* Copies a pool's section of the shared-memory segment. The counters (`stats`) are copied last, so
+ * that they are no older than the histograms. False: the counters were changed during the copy. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
@@ -97,8 +98,9 @@ static void copy_map(struct bfc_map *to, const struct bfc_map *from,
     to->rows = kept;
 }
 
-/* Copies the events of the last round of a ring of `size` events, except those that are not written
- * yet or are being overwritten. */
+/* Copies the last `size` events from a ring with as many slots, except those that are not written
+ * yet or are overwritten during the copy. `next` is the number of the event that comes next.
+ * Returns how many were copied. */
 static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, uint64_t size,
                           uint64_t next) {
     size_t copied = 0;
@@ -130,7 +132,8 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
     return BFC_READ_OK;
 }
 
-/* An unused section is not copied: it is all zeros, as is the section of the caller's copy. */
+/* Whether the pool's section is in use. An unused one is all zeros and is not copied, because the
+ * caller's copy is all zeros already. */
 static bool is_used(const struct bfc_segment_pool *from) {
     return bfc_load_acquire(&from->state) != BFC_POOL_UNUSED;
 }
@@ -159,8 +162,8 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 
 struct reading {
     struct bfc_job *job;
-    bool figures; /* whether only the figures are read, so that the map and the events are not
-                     copied */
+    /* whether the map and the events are left out, which are most of the shared-memory segment */
+    bool figures;
 };
 
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,
@@ -226,7 +229,7 @@ static int by_pid(const void *a, const void *b) {
 static bool append_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct names *names = context;
     (void)directory;
-    if ((names->count & (names->count - 1)) == 0) { /* the array has no room for more names */
+    if ((names->count & (names->count - 1)) == 0) { /* the array doubles at each power of two */
         size_t capacity = names->count ? names->count * 2 : 1;
         struct bfc_segment_name *larger = realloc(names->list, capacity * sizeof *larger);
         names->no_memory = !larger;

@@ -1,15 +1,17 @@
 /*
- * Reads the segments that jobs publish, trusting nothing in them.
+ * Copies the segments (shared-memory files) that jobs publish, and checks all that they say, since
+ * a job can write anything.
  *
- * A segment is opened by name in a directory (normally /dev/shm), checked (kind of file, owner,
- * magic, version, sizes, strings), and copied: the caller only ever sees the copy. A pool's section
- * is copied under its sequence number (pool/stats.h), with a bounded number of tries. When they run
- * out, because the job died during a write or writes without pause, the copy is kept as it is and
- * marked as torn. If the segment is truncated while it is read, the SIGBUS that this raises is
- * caught, and the segment is refused.
+ * A segment is opened by name in a folder (normally /dev/shm), checked (kind of file, owner, magic,
+ * version, sizes, strings), and copied: the caller only ever sees the copy. The job may change its
+ * counters at any time, and marks each change by a sequence number (pool/stats.h); a copy that
+ * overlaps a change is made again, a bounded number of times. If none succeeds, because the job
+ * died during a change or changes the counters without pause, the last copy is kept and marked as
+ * torn. If the segment is truncated while it is read, the SIGBUS that this raises is caught, and
+ * the segment is refused.
  *
- * All waits for a writer are bounded. Nothing is written, except that bfc_segment_sweep removes a
- * segment; tools/job/client.h has the functions that write the request words.
+ * All waits for the job are bounded. Nothing is written, except that bfc_segment_sweep removes a
+ * segment; tools/job/client.h has the functions that send requests to a job.
  *
  * Thread-safety: bfc_segment_read and bfc_segment_read_figures set the process's action on SIGBUS
  * for the time of the copy, so one thread at a time may call them. The rest may be called from any
@@ -29,54 +31,61 @@
 enum bfc_job_state {
     BFC_JOB_RUNNING,
     BFC_JOB_ENDED,
-    BFC_JOB_UNKNOWN, /* it has no helper thread, and its pid is of another pid namespace */
+    /* not known: the job has no thread that answers requests, and its pid is of another pid
+     * namespace */
+    BFC_JOB_UNKNOWN,
 };
 
-/* A copy of one segment, some 400 KiB. Every string is NUL-terminated; every state and count is in
- * its range. Rows of the map are sound: bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS. Events are in
- * the order of their numbers. The pool of an event may be 63, for an event of no pool in
- * particular. */
+/* A copy of one shared-memory segment, some 400 KiB. Every string is NUL-terminated; every state
+ * and count is in its range. In each row of the map, bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS.
+ * Events are in the order of their numbers. The pool of an event is 63 if the event concerns no
+ * pool in particular. */
 struct bfc_job {
     struct bfc_segment_name name;
     enum bfc_job_state state;
-    uint32_t torn; /* bit i: the counters of pools[i] are not of one consistent moment */
+    uint32_t torn; /* bit i: the copy of the counters of pools[i] may be half old and half new */
     struct bfc_segment_header header;
     struct bfc_segment_pool pools[BFC_SEGMENT_POOLS];
-    struct bfc_map map; /* no rows: not requested yet, or no consistent copy */
+    /* which parts of each region are in use; has no rows if the job was not asked for that yet, or
+     * the copy failed */
+    struct bfc_map map;
     size_t landmark_count, event_count;
     struct bfc_event landmarks[BFC_LANDMARKS], events[BFC_EVENTS];
 };
 
 /*
- * Copies the segment into `job`. On any other result than BFC_READ_OK `job` is undefined and
- * `reason` (cut off at `size` bytes) says why in one line, without a newline.
+ * Copies the shared-memory segment into `job`. If the result is not BFC_READ_OK, `job` is
+ * undefined, and `reason` (cut off at `size` bytes) says why in one line, without a newline.
  */
 enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
                                       struct bfc_job *job, char *reason, size_t size);
 
-/* Copies the segment as bfc_segment_read does, but without the map and the events, which are most
- * of it. `job` must be all zeros, and is all zeros again on any other result than BFC_READ_OK. What
- * is not read is not touched, so that many jobs in an array from calloc take little memory. */
+/* Copies the shared-memory segment as bfc_segment_read does, but without the map and the events,
+ * which are most of it. `job` must be all zeros, and if the result is not BFC_READ_OK it is all
+ * zeros again. The memory for the map and the events is not touched, so that an array of many jobs
+ * from calloc takes little memory. */
 enum bfc_read_result bfc_segment_read_figures(int directory, const struct bfc_segment_name *name,
                                               struct bfc_job *job, char *reason, size_t size);
 
-/* Stores the names of all segments in the directory, in the order of their pids, in an array that
- * the caller frees. Returns their number; -1 with errno set on failure. */
+/* Stores the names of all shared-memory segments in the folder, sorted by pid, in an array that the
+ * caller frees. Returns how many there are; -1 with errno set on failure. */
 ssize_t bfc_segment_list(int directory, struct bfc_segment_name **names);
 
 /*
- * Removes the segment if its process is certainly dead and the file is this user's. `job` is the
- * copy, or NULL when the segment could not be read: it is then removed only if its pid is of this
- * pid namespace and no process has it. Returns whether it was removed.
+ * Removes the shared-memory segment if its process is certainly dead and the file belongs to this
+ * user. `job` is the copy, or NULL if the segment could not be read: then it is removed only if its
+ * pid is of this process's pid namespace and no process has that pid. Returns whether it was
+ * removed.
  */
 bool bfc_segment_sweep(int directory, const struct bfc_segment_name *name,
                        const struct bfc_job *job);
 
-/* Returns the value of NAME in the copied configuration, or NULL; the value ends at the line's end,
- * after *length bytes. */
+/* Returns the value of the setting `name` in job->header.configuration, or NULL. The value is not
+ * NUL-terminated: it has *length bytes, to the end of its line. */
 const char *bfc_job_configured(const struct bfc_job *job, const char *name, size_t *length);
 
-/* Allocations and frees that a pool answered, over the whole life of the process. */
+/* How many allocations and frees the job's pools served since the process began, pools that have
+ * ended included. */
 struct bfc_pooled_calls {
     uint64_t allocations, frees;
 };

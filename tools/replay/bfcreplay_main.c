@@ -1,4 +1,5 @@
-/* bfcreplay: replays a trace through the real pool, without a GPU. See docs/tuning.md. */
+/* bfcreplay: makes the allocations and frees of a recorded trace again, with the library's own pool
+ * over a simulated device, so that no GPU is needed. See docs/tuning.md. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ static const char help[] =
 
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
-/* A setting on the command line, which replaces the recorded one. */
+/* A setting from the command line, which replaces the value that the trace has recorded. */
 struct given {
     const struct bfc_option *option;
     const char *value;
@@ -78,12 +79,12 @@ struct given {
 
 struct arguments {
     const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
-    /* the name of an option on the command line that has an effect on pages alone; NULL: there is
-     * none */
+    /* The name of an option on the command line that has an effect only with --backing=pages; NULL:
+     * there is none. */
     const char *of_pages;
     bool compare, json, policy_given, growth_given;
     struct settings settings;
-    /* the settings on the command line; there are at most as many as arguments */
+    /* the settings from the command line; an array with room for as many as there are arguments */
     struct given *given;
     unsigned given_count;
 };
@@ -175,9 +176,10 @@ static int take_repeat(struct arguments *a, const char *value) {
 static const struct valued {
     const char *name;
     const char
-        *variable; /* the environment variable that takes the same value; NULL: there is none */
+        *variable; /* the environment variable that has the same values; NULL: there is none */
     int (*take)(struct arguments *a, const char *value);
-    /* where in struct arguments an option stores its path that has neither `variable` nor `take` */
+    /* For an option with a path as its value (`variable` and `take` are NULL): offset in struct
+     * arguments of the field for the path. */
     size_t path;
 } valued[] = {{"--policy", .variable = "BFC_POLICY"},
               {"--growth", .variable = "BFC_GROWTH"},
@@ -239,8 +241,8 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
     return GOOD;
 }
 
-/* Returns the name of an option on the command line for which the replay must be logged; NULL:
- * there is none. */
+/* Returns the name of an option on the command line whose output is made from a log of all regions
+ * and blocks; NULL: there is none. */
 static const char *wants_log(const struct arguments *a) {
     return a->events         ? "events"
            : a->plot         ? "plot"
@@ -250,7 +252,8 @@ static const char *wants_log(const struct arguments *a) {
                              : NULL;
 }
 
-/* Checks what can be checked before the trace is read. */
+/* Checks what can be checked of the command line before the trace is read. Returns GOOD, or another
+ * exit status after a message. */
 static int check_arguments(const struct arguments *a) {
     if (!a->trace)
         return report_misuse("no TRACE");
@@ -273,8 +276,9 @@ static int report_failure(const struct plan_error *error) {
     return FAILED;
 }
 
-/* Whether a row of the comparison is worth its line. Growing by preallocation takes most of the
- * device at once, and so is compared only where somebody chose it. */
+/* Whether --compare tries this allocation policy with this way to grow the pool. Growing by
+ * preallocation takes most of the device at once, and so is tried only if it was recorded or is on
+ * the command line. */
 static bool is_compared(const struct arguments *a, const struct bfc_options *options, int policy,
                         int growth) {
     if (a->growth_given ? growth != options->growth
@@ -307,10 +311,10 @@ static int compare_policies(const struct arguments *a, const struct input *input
     return GOOD;
 }
 
-/* Whether a recorded setting is used. BFC_BACKING is not used if the log of the replay is
- * needed, because pictures show regions alone. BFC_LIMIT is not used if the job had host memory:
- * that is replayed as device memory, for which the limit leaves no room. BFC_MODE is never used,
- * because the settings that it chose were recorded too. */
+/* Whether the replay uses a setting as it was recorded. BFC_BACKING is not used if the output is
+ * made from a log, because a log has whole regions only, and no pages. BFC_LIMIT is not used if the
+ * recorded job had host memory: that is replayed as device memory, which the limit did not count.
+ * BFC_MODE is never used, because the settings that it chose were recorded, too. */
 static bool is_taken_over(const struct arguments *a, const struct input *input,
                           const struct bfc_option *option) {
     return setting_matters(option->name) && strcmp(option->name, "BFC_MODE") != 0 &&
@@ -318,8 +322,9 @@ static bool is_taken_over(const struct arguments *a, const struct input *input,
            !(wants_log(a) && strcmp(option->name, "BFC_BACKING") == 0);
 }
 
-/* Takes over the recorded settings from the lines NAME=value, and cuts the lines up. Settings
- * that this library does not know, because a newer one recorded them, are ignored. */
+/* Sets the options that were recorded in the trace as lines NAME=value. The lines are cut into
+ * pieces by this. Settings that this library does not know, because a newer one recorded them, are
+ * ignored. */
 static void take_recorded(const struct arguments *a, const struct input *input,
                           struct bfc_options *options) {
     char *rest, *lines = input->settings;
@@ -332,7 +337,8 @@ static void take_recorded(const struct arguments *a, const struct input *input,
         if (option && is_taken_over(a, input, option))
             bfc_option_set(options, option, value);
     }
-    /* what BFC_MODE chose is left out, so that BFC_MODE of the command line still chooses */
+    /* These settings do not count as given by the user, so that a BFC_MODE on the command line can
+     * still choose their values. */
     options->given = 0;
 }
 
@@ -350,8 +356,8 @@ static void tell_start(const struct settings *settings, const struct input *inpu
                 trace, *text ? text : "the defaults", size);
 }
 
-/* Returns the recorded settings, except that a setting of the command line replaces the recorded
- * one. */
+/* Returns the settings with which the replay begins: those that were recorded, except those that
+ * the command line gives. */
 static struct settings start_as_recorded(const struct arguments *a, const struct input *input,
                                          const char *trace) {
     struct settings settings = a->settings;
@@ -367,7 +373,8 @@ static struct settings start_as_recorded(const struct arguments *a, const struct
     return settings;
 }
 
-/* Writes the page; with --beside, reads and replays the other trace for it first. */
+/* Writes the page of --report. If --beside names a second trace, replays that first, and both are
+ * on the page. */
 static bool write_report(const struct arguments *a, const struct replayed *first,
                          struct plan_error *error) {
     struct replayed replayed[2] = {*first};

@@ -8,7 +8,8 @@
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/read_trace.h"
 
-/* The most devices of an input: each device of a trace, or space of a CSV, has a pool. */
+/* How many devices an input may have at most. Each device of a trace, or space of a CSV, gets a
+ * pool. */
 #define MOST_DEVICES 64
 
 static void take_stack(struct input *input, const struct bfc_trace_record *record) {

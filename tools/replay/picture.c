@@ -1,7 +1,7 @@
 /*
- * Draws a replay: regions are grey bands from their reservation to their release, stacked in the
- * order of reservation, and blocks are coloured rectangles in them. All rectangles of one colour
- * are one SVG path, so that viewers can show many of them.
+ * Draws a replay as SVG. Regions are grey bands from the call that reserves them to the call that
+ * releases them, one above the other in the order of reservation; blocks are coloured rectangles in
+ * them. All rectangles of one colour are one SVG path, so that viewers can show many of them.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
                                              "#e15759", "#76b7b2", "#b07aa1"};
 
 struct box {
-    uint32_t from, to; /* numbers of the calls at which the box begins and ends */
+    uint32_t from, to; /* the calls (numbered from 0) at which the box begins and ends */
     uint32_t region;
     uint64_t address, bytes;
     bool is_region;
@@ -25,15 +25,18 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    /* for each allocation, then for each region: the index of its box plus 1; 0: none */
+    /* For each allocation, and behind these for each region: the index of its box plus 1, while it
+     * is not freed; 0: it has none. */
     uint32_t *open;
-    /* for each region: the difference between its address and its height in the picture */
+    /* For each region: what is subtracted from an address in it to get the height in the picture,
+     * in bytes. */
     uint64_t *offset;
-    uint64_t height; /* height of all regions together, in bytes */
+    uint64_t height; /* the height of the picture: bytes of all regions together */
     uint32_t calls, regions;
 };
 
-/* Whether the entry is drawn. Regions are numbered by device, so only blocks of device 0 are. */
+/* Whether an entry of the log is drawn. Failed allocations are not drawn, and of blocks only those
+ * of device 0, since each device has regions of the same numbers. */
 static bool is_shown(const struct input *input, const struct log_entry *entry) {
     if (entry->op == LOG_FAIL)
         return false;
@@ -66,7 +69,7 @@ static void add_entry(const struct input *input, struct picture *picture,
     *slot = (uint32_t)picture->count;
 }
 
-/* Stacks the regions one above another, and adds a box for each region and block. */
+/* Places the regions one above the other, and adds a box for each region and each block. */
 static void stack_blocks(const struct input *input, const struct log *log,
                          struct picture *picture) {
     uint64_t *starts = picture->offset;

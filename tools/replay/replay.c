@@ -1,4 +1,6 @@
-/* A replay has passes that give the figures and, with time_it, passes that are only timed. */
+/* Replays an input: makes its allocations and frees with the library's pool over simulated devices.
+ * A pass goes through the whole input once. The numbers in the result are from a replay with
+ * settings.repeats passes; with settings.time_it further ones follow, only to measure the time. */
 #include "tools/replay/replay.h"
 
 #include <stdlib.h>
@@ -7,8 +9,8 @@
 #include "base/numbers.h"
 #include "pool/pages.h"
 
-/* The memory of a device, in bytes, for options that are a fraction of it, if --memory is not
- * given. */
+/* How many bytes of memory a device is taken to have, for settings that are a fraction of it, if
+ * neither --memory nor the trace says it. */
 #define FRACTIONS_OF (UINT64_C(80) << 30)
 #define TIMED_NS UINT64_C(60000000)
 #define TIMED_RUNS 20
@@ -20,7 +22,7 @@ struct player {
     const struct settings *settings;
     struct device *devices;
     struct bfc_pool **pools;
-    bfc_addr *held; /* by allocation */
+    bfc_addr *held; /* for each allocation: the address of its block; NOT_HELD: it has none */
     struct log *log;
     uint64_t reserved, peak_reserved, live, failed, pairs, frees;
     struct result *result;
@@ -35,8 +37,8 @@ static uint64_t capacity_of(const struct settings *settings) {
     return left < settings->memory ? settings->memory - left : 0;
 }
 
-/* BFC_BACKING=auto takes pages if a process has one device; in a replay the devices of the trace
- * count. */
+/* Whether the pools use pages instead of whole regions. In a job BFC_BACKING=auto chooses pages if
+ * the process has one device; here, if the input has one. */
 static bool is_paged(const struct input *input, const struct settings *settings) {
     return settings->options.backing == BFC_BACKING_PAGES ||
            (settings->options.backing == BFC_BACKING_AUTO && input->devices == 1);
@@ -126,7 +128,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
-        return; /* the driver refuses a call for 0 bytes, without any effect */
+        return; /* the driver refuses to allocate 0 bytes, and nothing else happens */
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
@@ -162,7 +164,7 @@ static void release_block(struct player *p, uint32_t allocation) {
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
-/* Before a further pass, frees the blocks that the input never frees. */
+/* Frees, before each pass but the first, the blocks that the pass before has not freed. */
 static void free_all(struct player *p, uint32_t pass) {
     const uint32_t count = p->input->events.allocations_count;
     for (uint32_t i = 0; pass > 0 && i < count; i++)
@@ -190,7 +192,7 @@ static uint64_t calls_made(const struct player *p) {
     return calls;
 }
 
-/* Returns the bytes of pages that were created and moved. */
+/* Returns how many bytes of pages were created or moved so far. */
 static uint64_t bytes_placed(const struct player *p) {
     uint64_t bytes = 0;
     struct bfc_page_stats stats;
@@ -240,7 +242,8 @@ static void sum_up(const struct player *p, struct result *result) {
         result->waste = 1 - (double)result->peak_live / (double)p->peak_reserved;
 }
 
-/* Measures the fastest of several runs, since disturbances can only make a run longer. */
+/* Measures how long an allocation and its free take, in the fastest of several replays, since
+ * disturbances can only make a replay longer. */
 static bool measure_replay(const struct input *input, const struct settings *settings,
                            struct result *result) {
     uint64_t best = UINT64_MAX, began = bfc_now_ns();

@@ -91,7 +91,8 @@ bool device_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     return true;
 }
 
-/* Fences are recorded in the order of calls, so a binary search finds the last complete one. */
+/* Returns the last fence that is complete. A binary search finds it, because fences are recorded in
+ * the order of calls. */
 static bfc_fence poll_fences(void *context) {
     const struct device *device = context;
     uint64_t low = device->waited, high = device->fences;
@@ -129,11 +130,12 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
     return low;
 }
 
-/* Bytes of addresses that a pool reserves at once: more than any device has memory. */
+/* How many bytes of addresses a pool with pages reserves at once: more than any device has
+ * memory. */
 #define ADDRESSES (UINT64_C(1) << 40)
 
-/* What calls are assumed to cost in microseconds: each call, and each 2 MiB of memory that the call
- * concerns. */
+/* How long the device's calls for pages are assumed to take, in microseconds: each call, and in
+ * addition each 2 MiB of memory that it concerns. */
 static const struct {
     double call, page;
 } costs[DEVICE_OPS] = {

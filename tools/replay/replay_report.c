@@ -1,4 +1,5 @@
-/* Writes the report of a replay: every call, with the addresses that it got. */
+/* Writes the report of a replay, a web page with all regions, allocations and frees and their
+ * addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                         .weight = stack.weight});
 }
 
-/* Frames get their names from this machine's files of the same paths. */
+/* Writes the call stacks of the trace. Names of functions come from the files on this machine that
+ * have the paths which were recorded. */
 static void put_sites(const struct input *input, FILE *stream) {
     struct who_names names;
     if (input->stacks && who_names_begin(&names, &input->who, 0)) {
@@ -62,8 +64,9 @@ static void put_sites(const struct input *input, FILE *stream) {
     }
 }
 
-/* Writes the allocations that failed when the trace was recorded, up to number `call`: each comes
- * before the call that followed it. */
+/* Writes the allocations that failed when the trace was recorded (not those that fail in the
+ * replay), for the failures before the input's call `call`. `*next` is the index of the first that
+ * is not written yet. */
 static void put_refusals(const struct events *events, uint32_t *next, uint64_t call,
                          struct report_calls *calls) {
     for (; *next < events->refusals_count && events->refusals[*next].event <= call; ++*next)
@@ -84,8 +87,8 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-/* Writes the lines that have foreign texts. report_put escapes these, as they could otherwise end
- * the page's script element. False: no memory. */
+/* Writes those lines of the recording that contain texts from elsewhere. report_put escapes the
+ * texts, which could otherwise end the page's script element. False: no memory. */
 static bool put_texts(const struct replayed *replayed, FILE *stream) {
     char *lines = NULL;
     size_t size;

@@ -1,10 +1,11 @@
 /*
- * Writes files for other viewers: PyTorch's memory snapshot (a pickle that its web viewer and
- * `torch.cuda._memory_viz` read), and Chrome's trace events, for Perfetto.
+ * Writes a replay in files for other viewers: a memory snapshot in PyTorch's format (a pickle that
+ * its web viewer and `torch.cuda._memory_viz` read), and Chrome's trace events, for Perfetto.
  *
- * A snapshot has the segments (regions, in our terms) as they are at the end, each with its blocks
- * without a gap, and for each device the calls in their order. A replay has no times and no stacks:
- * the number of a call stands for microseconds, and the one frame of an allocation has its name.
+ * A snapshot has the regions (PyTorch's segments) as they are at the end of the replay, each with
+ * its blocks without gaps, and for each device the allocations and frees in their order. A replay
+ * has no times and no call stacks: times in microseconds are the numbers of calls, and each
+ * allocation has a single frame with its name.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "tools/replay/show_replay.h"
 #include "tools/snapshot/snapshot.h"
 
-/* Regions or blocks that exist at the end, by device and address. */
+/* Regions or blocks that exist at the end of the replay, sorted by device and address. */
 struct remaining {
     const struct log_entry **list;
     size_t count;
@@ -24,7 +25,7 @@ struct snapshot {
     const struct log *log;
     const char *trace;
     struct pickle pickle;
-    uint32_t regions_most; /* the highest number of a region */
+    uint32_t regions_most; /* the highest number that a region has on any device */
     struct remaining regions, blocks;
 };
 
@@ -37,8 +38,8 @@ static int by_place(const void *left, const void *right) {
 }
 
 /*
- * Lists allocations in the first entries, then the regions of each device, which are numbered by
- * device.
+ * Returns the index for an entry's block or region in an array that first has all allocations, and
+ * behind them the regions of each device, since each device numbers its regions from 1.
  */
 static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
     if (entry->op == LOG_ALLOCATE || entry->op == LOG_FREE)
@@ -47,7 +48,8 @@ static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
            entry->region;
 }
 
-/* Moves the entries that are not NULL to the front of the list and sorts them. */
+/* Moves the pointers that are not NULL to the front of the array and sorts them by device and
+ * address. */
 static struct remaining collect_remaining(const struct log_entry **slots, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -78,7 +80,8 @@ static bool find_remaining(struct snapshot *s) {
     return true;
 }
 
-/* Writes one frame with the name of the CSV's row or the trace's allocation. */
+/* Writes a call stack with a single frame, whose name is that of the CSV's row or the trace's
+ * allocation. */
 static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     struct pickle *p = &s->pickle;
     const struct allocation *a = &s->input->events.allocations[entry->allocation];
@@ -90,7 +93,7 @@ static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     pickle_list_end(p, &frames);
 }
 
-/* Writes a block; `entry` is NULL for a free one. */
+/* Writes a block. `entry` is its allocation; NULL: the block is free. */
 static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_t address,
                       uint64_t size) {
     struct pickle *p = &s->pickle;
@@ -106,7 +109,7 @@ static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_
     pickle_dict_end(p);
 }
 
-/* Returns the index of the first block that lies in the region or after it. */
+/* Returns the index in s->blocks of the first block that lies in the region or behind it. */
 static size_t first_in(const struct snapshot *s, const struct log_entry *region) {
     size_t low = 0, high = s->blocks.count;
     while (low < high) {
@@ -124,7 +127,7 @@ static bool is_in(const struct snapshot *s, size_t i, const struct log_entry *re
            s->blocks.list[i]->address < region->address + region->bytes;
 }
 
-/* Writes the blocks of a region, and a free block for each gap between them. */
+/* Writes the blocks of a region, with a free block for each gap between blocks in use. */
 static void put_blocks(struct snapshot *s, const struct log_entry *region) {
     uint64_t at = region->address, end = region->address + region->bytes;
     struct pickle_list blocks = pickle_list(&s->pickle);
@@ -172,8 +175,8 @@ static void put_segments(struct snapshot *s) {
     pickle_list_end(&s->pickle, &segments);
 }
 
-/* Writes a call. For a failed allocation, `left` (bytes that the device had left) takes the place
- * of the address. */
+/* Writes an entry of the list of calls. `left` is how many bytes the device had left; a failed
+ * allocation has it in place of an address. */
 static void put_call(struct snapshot *s, const struct log_entry *entry, const char *action,
                      uint64_t left) {
     struct pickle *p = &s->pickle;

@@ -44,7 +44,7 @@ static const char *print_mib(uint64_t bytes, char text[32]) {
     return text;
 }
 
-/* Prints the device calls of each pass, and the figures that only pages have. */
+/* Prints how many calls of the device each pass made, and how many bytes of pages were moved. */
 static void put_pages(const struct shown *shown, FILE *stream) {
     const struct result *r = &shown->result;
     char text[32];
@@ -58,7 +58,8 @@ static void put_pages(const struct shown *shown, FILE *stream) {
         fprintf(stream, "  pages moved     %14s  in all\n", print_mib(r->moved, text));
 }
 
-/* Prints what was host memory in the recorded job; in the replay it is device memory. */
+/* Prints how much host memory (BFC_SPILL) the recorded job had. In the replay those allocations get
+ * device memory. */
 static void put_spilled(const struct spilled *spilled, FILE *stream) {
     char text[32];
     if (spilled->blocks)
@@ -132,8 +133,8 @@ void put_changed(const struct bfc_options *options, char *text, size_t size) {
     }
 }
 
-/* Writes what a user types for these settings. Policy and growth are named even where they are the
- * defaults, because a settings file may say otherwise. */
+/* Writes the environment variables that a user sets to get these settings. Policy and growth are
+ * written even if they are the defaults, because the user's settings file may have other values. */
 static void put_settings(const struct shown *shown, FILE *stream) {
     const struct bfc_options *options = &shown->settings.options;
     struct bfc_options others = *options;
@@ -150,7 +151,8 @@ static bool is_start(const struct shown *shown, const struct settings *start) {
            shown->settings.options.growth == start->options.growth;
 }
 
-/* A setting with which allocations fail is not recommended. */
+/* Prints which policy and which way to grow the pool are best, and how to set them. Settings with
+ * which allocations fail are not recommended. */
 static void show_advice(const struct shown *best, const struct settings *start, FILE *stream) {
     const struct result *r = &best->result;
     if (r->pairs + r->failed == 0) {

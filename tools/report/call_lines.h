@@ -1,6 +1,9 @@
 /*
- * Writes the calls of a recording: lines of the type `calls`, each with many short arrays, since
- * there may be millions of calls. Thread-safety: see page.h.
+ * Writes those lines of a recording (JSON) that list allocations, frees and other calls: lines of
+ * the type `calls`, each with a short array for each of up to 4,096 calls, since there may be
+ * millions of calls.
+ *
+ * Thread-safety: see page.h.
  */
 #ifndef BFC_TOOLS_REPORT_CALLS_H
 #define BFC_TOOLS_REPORT_CALLS_H
@@ -8,31 +11,39 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The version of the lines. A change that older pages cannot read raises it. */
+/* The version of the recording's lines. It is raised by a change that the script in older report
+ * pages cannot read. */
 #define REPORT_FORMAT 2
 
 struct report_call {
-    char kind;        /* a allocate, f free, g grow, r release, o out of memory, b begin, e end;
-                         O: out of memory when a trace was recorded */
-    uint64_t at;      /* microseconds since the first allocation; in a trace: the call's number */
-    unsigned pool;    /* index of the section; in a trace: the device */
+    /* a: allocation, f: free, g: a region was taken, r: a region was given back, o: out of memory,
+     * b: a pool began, e: a pool ended, O: out of memory when a trace was recorded. */
+    char kind;
+    /* Microseconds since the job's shared-memory segment was created; in a trace: the number of the
+     * call. */
+    uint64_t at;
+    /* index of the pool in the job's shared-memory segment; in a trace: the device */
+    unsigned pool;
     uint64_t address; /* address of the block or region */
-    uint64_t bytes;   /* bytes asked for, or size of the region; 0 for a free */
-    uint64_t name;    /* number of the allocation in the trace, or of the event */
+    uint64_t bytes;   /* bytes requested, or size of the region; 0 for a free */
+    uint64_t name;    /* in a trace: number of the allocation; else: number of the event */
     uint64_t size;    /* bytes that the block takes, padding included; 0: not known */
-    uint32_t site;    /* index of the line of the allocation's site, in a trace; 0: not known */
-    double weight;    /* blocks that the site's sample represents */
+    /* in a trace: number of the line with the allocation's call stack (site); 0: not known */
+    uint32_t site;
+    double weight; /* how many allocations this one, whose call stack was recorded, stands for */
 };
 
 struct report_calls {
     FILE *file;
-    unsigned on_line; /* calls on the line that is being written */
+    unsigned on_line; /* how many calls the line has that is being written; 0: no line has begun */
 };
 
-/* Writes a call into the current line, or begins a new line if there is none or it is full. */
+/* Adds a call to the line that is being written. Begins a new line if there is none or it is
+ * full. */
 void report_put_call(struct report_calls *calls, const struct report_call *call);
 
-/* Ends the line, if one has begun. `lost`: the most calls that may have been missed so far. */
+/* Ends the line that is being written, if there is one. `lost` is how many calls may have been
+ * missed so far, at most. */
 void report_end_calls(struct report_calls *calls, uint64_t lost);
 
 #endif

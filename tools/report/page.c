@@ -28,7 +28,8 @@ void report_put(const char *lines, FILE *page) {
             putc(*lines, page);
 }
 
-/* Whether the line is a whole object. The last line of a killed recorder may be cut off. */
+/* Whether the line is a whole object of JSON. The last line of a recording may be cut off if
+ * bfcstat record was killed. */
 static bool is_whole(const char *line, size_t length) {
     return length > 2 && line[0] == '{' && line[length - 1] == '\n' && line[length - 2] == '}';
 }

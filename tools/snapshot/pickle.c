@@ -21,7 +21,7 @@ enum {
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
     MEMOIZE = 0x94,
-    PART = 1000 /* the most items of a list that are written as one part */
+    PART = 1000 /* how many items of a list are written at most before they are appended to it */
 };
 
 static void put_code(struct pickle *pickle, int code) {
@@ -102,7 +102,8 @@ void pickle_again(struct pickle *pickle, uint32_t number) {
 }
 
 /*
- * The top bit of the last byte is the sign, so a number with its top bit set needs a further byte.
+ * Writes a number in as many bytes as it needs. The top bit of the last byte is the sign, so a
+ * number whose top bit is set needs one more byte.
  */
 static void put_long(struct pickle *pickle, uint64_t number) {
     unsigned count = 1;

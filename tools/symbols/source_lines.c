@@ -15,12 +15,12 @@
 
 #include "tools/symbols/symbols.h"
 
-/* The most lines that are found for one address: that of the function and of those inlined
- * there. */
+/* How many source lines are found at most for one address: the line in the function itself, and one
+ * for each function that the compiler has inlined there. */
 enum { DEEPEST = 24 };
 
-/* The lines of an address that was looked up before. They are kept, since a look-up reads all
- * functions of a source file, and stacks have the same outer frames again and again. */
+/* The source lines of an address that was looked up before. They are kept, because a look-up reads
+ * all functions of a source file, and many call stacks have the same outer frames. */
 struct known {
     uint64_t address;
     size_t count;
@@ -30,8 +30,9 @@ struct known {
 struct source_lines {
     Dwfl *session;
     Dwfl_Module *module;
-    Dwarf_Addr shift; /* from the file's addresses to the session's */
-    void *known;      /* a tree of tsearch */
+    /* what is added to an address in the file to get its address in libdwfl's session */
+    Dwarf_Addr shift;
+    void *known; /* a tree of struct known, made by tsearch */
 };
 
 #define LIBDW_CALLS(call)                                                                          \
@@ -48,7 +49,7 @@ struct source_lines {
 static struct { LIBDW_CALLS(DECLARE) } dw;
 
 static bool load_library(void) {
-    static int state; /* 1: libdw is loaded; -1: it cannot be; 0: nobody has tried */
+    static int state; /* 1: libdw is loaded; -1: it cannot be loaded; 0: not tried yet */
     if (state)
         return state > 0;
     void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -60,9 +61,9 @@ static bool load_library(void) {
     return state > 0;
 }
 
-/* Returns the callbacks of libdwfl sessions, which find debug information by build id in the
- * system's folder. They do not ask servers in the network, as dwfl_standard_find_debuginfo
- * would. */
+/* Returns the callbacks for sessions of libdwfl. They find debug information by build id in the
+ * system's folder only; the standard callback (dwfl_standard_find_debuginfo) would also ask servers
+ * in the network. */
 static const Dwfl_Callbacks *session_callbacks(void) {
     static Dwfl_Callbacks calls;
     calls.find_debuginfo = dw.dwfl_build_id_find_debuginfo;
@@ -88,7 +89,7 @@ static bool read_file(struct source_lines *lines, const char *path) {
     lines->session = dw.dwfl_begin(session_callbacks());
     if (lines->session)
         lines->module = dw.dwfl_report_offline(lines->session, "", path, file);
-    if (!lines->module) { /* with a module, the session closes the file */
+    if (!lines->module) { /* with a module, the session would close the file */
         close(file);
         return false;
     }
@@ -121,8 +122,8 @@ void source_lines_close(struct source_lines *lines) {
     free(lines);
 }
 
-/* The compilation unit that contains an address of the session. Compilers other than GCC write no
- * table of the units' addresses; then the units are asked one by one. */
+/* Returns the compilation unit that contains an address of the session. Only GCC writes a table of
+ * the units' addresses; without one, each unit is asked whether it contains the address. */
 static Dwarf_Die *unit_of(const struct source_lines *lines, Dwarf_Addr address, Dwarf_Addr *shift) {
     Dwarf_Die *unit = dw.dwfl_module_addrdie(lines->module, address, shift);
     if (unit)
@@ -133,7 +134,8 @@ static Dwarf_Die *unit_of(const struct source_lines *lines, Dwarf_Addr address, 
     return NULL;
 }
 
-/* A copy of the function's name, to be freed with free(). */
+/* Returns a copy of the function's name, demangled if it is one of C++, to be freed with free();
+ * NULL: it has none. */
 static char *name_of(Dwarf_Die *function) {
     Dwarf_Attribute attribute;
     const char *linked = NULL;
@@ -152,7 +154,8 @@ static bool number_of(Dwarf_Die *inlined, unsigned attribute_name, Dwarf_Word *n
            dw.dwarf_formudata(&attribute, number) == 0;
 }
 
-/* The line from which an inlined function is called. */
+/* Returns the source line that calls a function which the compiler has inlined there; all zeros:
+ * not known. */
 static struct source_line call_of(Dwarf_Die *inlined, Dwarf_Die *unit) {
     Dwarf_Word file, line;
     Dwarf_Files *files;
@@ -176,9 +179,9 @@ static struct source_line find_innermost(Dwarf_Die *unit, Dwarf_Addr address) {
     return place;
 }
 
-/* Returns how many DWARF scopes contain an address, and the scopes, innermost first, to be freed
- * with free(); less than one: none. dwarf_getscopes alone would follow an inlined function to where
- * it is defined. */
+/* Stores the DWARF scopes that contain an address in `*scopes`, innermost first, to be freed with
+ * free(), and returns how many; below 1: none. The second call gives the scopes around the place
+ * where a function was inlined; dwarf_getscopes gives those around the function's definition. */
 static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes) {
     Dwarf_Die *nearest = NULL;
     int count = dw.dwarf_getscopes(unit, address, &nearest);

@@ -14,19 +14,19 @@
 struct function {
     uint64_t start, size;
     const char *name;
-    /* the demangled name; NULL: the name was not demangled so far, or is not one of C++ */
+    /* the demangled name; NULL: `name` was not demangled so far, or is no name of C++ */
     char *demangled;
 };
 
 struct symbols {
-    const char *file; /* the file's bytes, which are mapped */
+    const char *file; /* the content of the file, mapped into memory */
     size_t size;
     struct function *functions;
     size_t count;
 };
 
-/* Returns the address of `size` bytes at an offset of the file; NULL: they extend beyond the file's
- * end. */
+/* Returns where the bytes at an offset of the file are in memory; NULL: the file does not have
+ * `size` bytes there. */
 static const void *part_of(const struct symbols *symbols, uint64_t offset, uint64_t size) {
     return offset <= symbols->size && size <= symbols->size - offset ? symbols->file + offset
                                                                      : NULL;
@@ -128,7 +128,8 @@ char *symbols_demangle(const char *name) {
 }
 
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance) {
-    /* all functions with an index below `low` start at or below `address` */
+    /* A binary search: all functions with an index below `low` begin at or below `address`, and all
+     * from `high` on begin above. */
     size_t low = 0, high = symbols->count;
     while (low < high) {
         size_t middle = (low + high) / 2;

@@ -35,7 +35,7 @@ static void new_line(struct json_writer *writer) {
         fprintf(writer->stream, "\n%*s", writer->depth * 2, "");
 }
 
-/* Writes the comma, line break and key before a value. */
+/* Writes what stands before a value: a comma, a line break and the key, as needed. */
 static void begin_value(struct json_writer *writer, const char *key) {
     if (writer->depth) {
         if (writer->filled[writer->depth])
@@ -102,7 +102,7 @@ void json_signed(struct json_writer *writer, const char *key, int64_t value) {
 void json_number(struct json_writer *writer, const char *key, double value) {
     begin_value(writer, key);
     if (isfinite(value))
-        /* the program never sets a locale, so the number has a decimal point */
+        /* the programs never set LC_NUMERIC, so the number has a decimal point, as JSON needs */
         fprintf(writer->stream, "%.6g", value);
     else
         fputs("null", writer->stream);

@@ -95,8 +95,8 @@ char *text_printable(const char *foreign, char *text, size_t size) {
     return text;
 }
 
-/* Returns how many columns a text takes: characters are counted, not bytes; wide and combining
- * characters count as one. */
+/* Returns how many columns of a terminal a text takes. Characters are counted, not bytes;
+ * characters that are wide or take no column count as one. */
 static size_t display_width(const char *text) {
     size_t width = 0;
     for (; *text; text++)
@@ -124,7 +124,8 @@ static void measure_columns(const struct text_table *table, size_t *widths) {
     }
 }
 
-/* Prints at most `room` characters of a row's last cell; SIZE_MAX: all. */
+/* Prints the last cell of a row, cut off after `room` characters (SIZE_MAX: not cut off), and a
+ * line feed. */
 static void print_last(FILE *stream, const char *cell, size_t room) {
     for (; *cell && (room || is_continuation(*cell)); cell++) {
         room -= !is_continuation(*cell);

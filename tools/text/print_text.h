@@ -1,8 +1,8 @@
 /*
- * Formats figures and foreign text for people, and prints tables of them.
+ * Formats numbers and text from other programs for people to read, and prints tables.
  *
  * Functions that fill `text` cut off at `size` bytes and always end it with NUL; they return
- * `text`, so that calls nest in printf's arguments. No state; thread-safe.
+ * `text`, so that calls can be arguments of printf. They have no state and are thread-safe.
  */
 #ifndef BFC_TOOLS_TEXT_H
 #define BFC_TOOLS_TEXT_H
@@ -14,7 +14,8 @@
 #include "base/bytes.h"
 #include "base/percentage.h"
 
-#define TEXT_FIGURE 32u /* bytes that suffice for each figure below */
+/* bytes that suffice for each text of a number that the functions below write */
+#define TEXT_FIGURE 32u
 
 /* Writes a number with its digits in groups: "1,234,567". */
 char *text_count(uint64_t count, char *text, size_t size);
@@ -23,25 +24,27 @@ char *text_count(uint64_t count, char *text, size_t size);
  * h". */
 char *text_duration(uint64_t ns, char *text, size_t size);
 
-/* Returns how many bytes the UTF-8 character has with which `text` begins; 0: the text begins
- * with no valid character. */
+/* Returns how many bytes the first character of a UTF-8 text has; 0: the text does not begin with a
+ * valid character. `length` is that of the whole text in bytes. */
 size_t text_utf8_length(const char *text, size_t length);
 
-/* Copies a foreign text so that it is safe for a terminal: control characters and bytes that are
- * not UTF-8 become '?'. */
+/* Copies a text from another program so that it is safe to print on a terminal: control characters
+ * and bytes that are not UTF-8 become '?'. */
 char *text_printable(const char *foreign, char *text, size_t size);
 
 /*
- * Prints words, and a line feed after the last; each line begins with `indent` blanks and has at
- * most `width` columns, but for a word that is longer. The text is ASCII.
+ * Prints a text in lines, broken between words, and a line feed at its end. Each line begins with
+ * `indent` blanks and has at most `width` columns, unless a single word is longer. The text is
+ * ASCII.
  */
 void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream);
 
-/* Returns the width in columns of the terminal that `stream` refers to; `otherwise` if it is no
+/* Returns how many columns the terminal has on which `stream` prints; `otherwise` if it is no
  * terminal. */
 unsigned text_width(FILE *stream, unsigned otherwise);
 
-/* A table: columns as wide as their widest cell, two blanks between them. */
+/* A table of texts for people: each column is as wide as its widest cell, with two blanks between
+ * columns. It has at most TEXT_COLUMNS columns, and cells are cut off at TEXT_CELL bytes. */
 #define TEXT_COLUMNS 12u
 #define TEXT_CELL 320u
 
@@ -55,8 +58,8 @@ struct text_table {
 /* Appends a row of table->columns texts. Returns 0, or -1 when memory runs out. */
 int text_table_add(struct text_table *table, const char *const *cells);
 
-/* Prints the table; the last column is cut, at 8 characters or more, so that lines fit `width` (0:
- * no limit). */
+/* Prints the table. The last column is cut off so that lines have at most `width` columns (0: no
+ * limit), but keeps 8 characters. */
 void text_table_print(const struct text_table *table, FILE *stream, size_t width);
 
 void text_table_free(struct text_table *table);

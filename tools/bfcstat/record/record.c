@@ -1,10 +1,12 @@
 /*
- * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
+ * bfcstat record: copies a job's counters from its segment (shared-memory file) to a file at
+ * intervals, as lines of JSON.
  *
- * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (the events
+ * Each line has a type: `start` (which job it is), `sample` (memory, and new events other than
+ * allocations and frees), `map` (which parts of the regions are in use), `sizes` (histograms),
+ * `sites`, `who` and `taken` (call stacks, and how much memory each holds), `events` (the events
  * before an out of memory), `calls` (all allocations and frees, if --events was given) and `end`.
- * If the recorder was killed, the last lines are missing; the rest is valid. docs/bfcstat.md has
+ * If bfcstat was killed, the last lines are missing and the others are valid. docs/bfcstat.md has
  * the keys.
  */
 #include <errno.h>
@@ -28,13 +30,14 @@
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8
 
-/* Seconds between two lines of the types `map`, `sizes` and `who`, which are large. */
+/* Seconds between two lines of the types `map`, `sizes` and `who`. These lines are large, so they
+ * are written less often than samples. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
 
-/* With --events the ring of 4,096 events is read at this interval, because a busy job soon
- * overwrites it. The times of events are no more exact than this. */
+/* With --events, seconds between two readings of the shared-memory segment's ring of 4,096 events,
+ * which a busy job soon overwrites. The recorded times of events are no more exact than this. */
 #define LOOK_SECONDS 0.01
 
 static volatile sig_atomic_t interrupted;
@@ -44,13 +47,22 @@ struct recording {
     uint64_t start_ns; /* when the recording began, by the monotonic clock */
     double next_map, next_sizes, next_who;
     struct recorded_who who;
-    uint64_t next_landmark;       /* number of the first landmark that is not written yet */
-    struct new_events unseen;     /* which events were seen in the copies so far */
-    struct event_order *order;    /* the order in which events are written */
-    bool ordered;                 /* whether the order was begun, even without success */
-    uint64_t looked_us, looks_us; /* the times of the last two copies of the segment */
-    uint64_t created_ns;          /* when the job's clock began */
-    bool events;                  /* whether all allocations and frees are written */
+    /* Number of the first landmark that is not written yet. A landmark is an event that is neither
+     * an allocation nor a free. */
+    uint64_t next_landmark;
+    /* tells which events of the next copy of the shared-memory segment are new */
+    struct new_events unseen;
+    struct event_order *order; /* puts allocations and frees of several threads into order */
+    /* whether the job was asked for its blocks in use, with which the order begins, even if it did
+     * not answer */
+    bool ordered;
+    /* when the last copy of the shared-memory segment and the copy before it were made: `looks_us`
+     * and `looked_us`, in microseconds by the job's clock */
+    uint64_t looked_us, looks_us;
+    /* when the job's shared-memory segment was created: 0 of the job's clock, which counts
+     * microseconds */
+    uint64_t created_ns;
+    bool events; /* whether all allocations and frees are written (--events) */
     unsigned long samples;
     int failure; /* errno of a write that failed; 0: no write has failed */
 };
@@ -64,7 +76,8 @@ static double seconds_since(uint64_t start_ns) {
     return (double)(bfc_now_ns() - start_ns) / 1e9;
 }
 
-/* Returns the time now by the clock of the job's events. */
+/* Returns the time now by the clock of the job's events: microseconds since the job's shared-memory
+ * segment was created. */
 static uint64_t job_us(const struct recording *recording) {
     return bfc_subtract_saturating(bfc_wall_clock_ns(), recording->created_ns) / 1000;
 }
@@ -115,7 +128,8 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_object_end(json);
 }
 
-/* Returns the index of the first landmark that is not written yet. */
+/* Returns the index, in job->landmarks, of the first landmark that is not written to the file yet.
+ * A landmark is an event that is neither an allocation nor a free. */
 static size_t first_new_landmark(const struct recording *recording, const struct bfc_job *job) {
     size_t first = 0;
     while (first < job->landmark_count && job->landmarks[first].stamp <= recording->next_landmark)
@@ -123,8 +137,9 @@ static size_t first_new_landmark(const struct recording *recording, const struct
     return first;
 }
 
-/* Returns the index of a landmark among all events; the number of events: it is not there. The
- * event is found by its content, because landmarks have numbers of their own. */
+/* Returns the index of a landmark (an event that is neither an allocation nor a free) among the
+ * events of all kinds; if it was overwritten there, the number of those events. Compares the
+ * contents, because landmarks have numbers of their own. */
 static size_t find_event(const struct bfc_job *job, const struct bfc_event *landmark) {
     size_t i = job->event_count;
     while (i > 0 && (job->events[i - 1].what != landmark->what ||
@@ -134,8 +149,8 @@ static size_t find_event(const struct bfc_job *job, const struct bfc_event *land
     return i > 0 ? i - 1 : job->event_count;
 }
 
-/* Writes the failure of an allocation and the events before it; no events if they were
- * overwritten. */
+/* Writes a failed allocation and the last events before it. If they were overwritten, writes no
+ * events. */
 static void write_events(const struct recording *recording, const struct bfc_job *job,
                          const struct bfc_event *failure, double seconds) {
     size_t at = find_event(job, failure);
@@ -148,7 +163,9 @@ static void write_events(const struct recording *recording, const struct bfc_job
     json_object_end(&json);
 }
 
-/* Returns whether an allocation failed since the last sample. */
+/* Writes the allocations that failed since the last sample, at most FAILURES_A_SAMPLE, each with
+ * the events before it. `first` is the index of the first landmark since then. Returns whether any
+ * allocation failed. */
 static bool write_failures(const struct recording *recording, const struct bfc_job *job,
                            size_t first, double seconds) {
     unsigned failures = 0;
@@ -159,7 +176,8 @@ static bool write_failures(const struct recording *recording, const struct bfc_j
     return failures > 0;
 }
 
-/* Returns the letter of an event in lines of calls; 0: lines of calls leave the event out. */
+/* Returns the letter by which lines of the type `calls` name a kind of event; 0: those lines leave
+ * the kind out. */
 static char call_kind(enum bfc_event_kind kind) {
     static const char letters[BFC_EVENT_KINDS] = {
         [BFC_EVENT_ALLOCATE] = 'a', [BFC_EVENT_FREE] = 'f',          [BFC_EVENT_GROW] = 'g',
@@ -187,9 +205,9 @@ static void write_ordered(struct recording *recording, size_t count) {
     report_end_calls(&calls, recording->unseen.lost);
 }
 
-/* Returns the event, with its time raised to that of the previous copy of the segment if it is
- * earlier. A new event came after that copy, but its time may be earlier, because a thread reads
- * the clock only once for a batch of events. */
+/* Returns the event with its time corrected. A new event came after the previous copy of the
+ * shared-memory segment, but its time may be earlier, because a thread reads the clock only once
+ * for several events. The time is then that of the previous copy. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;
@@ -199,8 +217,8 @@ static struct bfc_event time_event(const struct recording *recording,
     return timed;
 }
 
-/* Writes the events that are not written yet. Events that do not fit into the order wait for a
- * later call. */
+/* Writes the events that are new in this copy of the shared-memory segment, in an order in which
+ * they can have happened. An event that fits nowhere yet is kept until the next call. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
@@ -236,7 +254,8 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
-/* Reads the job as it is now, and notes when. False: the job could not be read. */
+/* Copies the job's shared-memory segment to `job`, and stores the time of the copy. False: the
+ * segment could not be read. */
 static bool read_changes(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);
@@ -248,8 +267,9 @@ static bool read_changes(struct recording *recording, struct bfc_job *job) {
     return true;
 }
 
-/* Writes the calls until shortly after the answer `who`, which shows what is in use then. `before`
- * is the copy from before the question. */
+/* Writes the allocations and frees until shortly after the job listed its blocks in use, in the
+ * answer `who`, and corrects the order of events by that list. `before` is the copy of the
+ * shared-memory segment from before the job was asked. False: the segment could not be read. */
 static bool write_calls_until(struct recording *recording, const struct bfc_job *before,
                               const struct bfc_who *who) {
     static struct bfc_job job;
@@ -267,8 +287,8 @@ static bool write_calls_until(struct recording *recording, const struct bfc_job 
     return true;
 }
 
-/* Writes which call stacks hold the memory. Returns whether the calls until then are written,
- * too. */
+/* Asks the job which call stacks hold its memory, and writes the answer. With --events, writes the
+ * allocations and frees until then, too; returns whether it did. */
 static bool write_who(struct recording *recording, const struct bfc_job *job) {
     struct bfc_who who;
     char reason[512];
@@ -280,8 +300,9 @@ static bool write_who(struct recording *recording, const struct bfc_job *job) {
     return calls;
 }
 
-/* The calls that the sample counts are written before the sample, so that the page knows what was
- * there before the first of them. */
+/* Writes a sample, and the lines of other types that are due. The allocations and frees that the
+ * sample's counters include are written before it, so that the report page can compute from the
+ * sample what was in use before the first of them. */
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
     double seconds = seconds_since(recording->start_ns);
     bool ordered = recording->ordered, written = false;
@@ -336,8 +357,8 @@ static void show_progress(const struct recording *recording, const struct bfc_jo
     fflush(stderr);
 }
 
-/* Waits until the next sample, and reads events meanwhile if all are written. False:
- * interrupted. */
+/* Waits until the next sample is due. With --events, reads and writes events meanwhile. False: a
+ * signal interrupted the wait. */
 static bool pause_for(struct recording *recording, double seconds, struct bfc_job *next) {
     double until = seconds_since(recording->start_ns) + seconds, left = seconds;
     do {
@@ -352,8 +373,8 @@ static bool pause_for(struct recording *recording, double seconds, struct bfc_jo
     return true;
 }
 
-/* Samples until ^C, until the job ends, for the duration, or until a write fails. Returns the
- * reason in a word; NULL: a write failed. */
+/* Writes samples until ^C, until the job ends, until --duration is over, or until a write fails.
+ * Returns the reason in a word; NULL: a write failed. */
 static const char *sample_until_end(struct recording *recording, const struct request *request,
                                     struct bfc_job *job) {
     double interval = request->interval > 0 ? request->interval : 0.25;

@@ -5,16 +5,17 @@
 #include "layout/segment.h"
 #include "tools/bfcstat/who/lines.h"
 
-/* How long the recorder waits for an answer. A job that is stopped should not stop the recorder for
- * long. */
+/* How many milliseconds bfcstat record waits for a job's answer. A job that is stopped must not
+ * delay the next samples for long. */
 #define WHO_MS 1000
 
 static uint64_t job_us(const struct recorded_who *recorded, uint64_t ns) {
     return bfc_subtract_saturating(ns, recorded->created_ns) / 1000;
 }
 
-/* Writes the sites of new events. Threads draw the numbers of their events in batches, so a later
- * event may have a lower number; that is why some sites are written again. */
+/* Writes the sites (call stacks) of sampled allocations that are new. Threads take the numbers of
+ * their events in batches, so that a later event may have a lower number. So the sites of the last
+ * 1,024 events are written again. */
 static void put_taken(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
     uint64_t slack = BFC_EVENTS / 4;
     recorded->next_event =

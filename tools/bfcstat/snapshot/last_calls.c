@@ -50,7 +50,8 @@ void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
     calls_add(calls, later);
 }
 
-/* Drops the older half of the calls at once. What these calls say of blocks is kept. */
+/* Drops the older half of the list of calls. What these calls say of the sizes and sites of blocks
+ * is kept, for later frees of the same blocks. */
 static void drop_oldest(struct calls *calls) {
     size_t half = calls->count / 2;
     for (size_t i = 0; i < half; i++)
@@ -61,8 +62,8 @@ static void drop_oldest(struct calls *calls) {
     memmove(calls->list, calls->list + half, calls->count * sizeof *calls->list);
 }
 
-/* Makes room for one call more. The list may hold twice CALLS_MOST calls, so that calls are dropped
- * rarely. False: no memory. */
+/* Makes room for one more call. The list grows to twice CALLS_MOST, and then its older half is
+ * dropped, so that dropping, which moves the list, is rare. False: no memory. */
 static bool call_fits(struct calls *calls) {
     if (calls->count < calls->room)
         return true;

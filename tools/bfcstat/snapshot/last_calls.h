@@ -1,6 +1,6 @@
 /*
- * Collects a job's last calls, with what their events do not say: how large a freed block was, and
- * at which site a block was allocated.
+ * Collects a job's last allocations and frees (calls). For each free it adds what the event of the
+ * free does not tell: how large the block was, and at which site (call stack) it was allocated.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -15,43 +15,45 @@
 enum { CALLS_MOST = 1000000 };
 
 struct call {
-    /* the call's event; for a free, with the bytes of the block, where they are known */
+    /* The event of the call. A free's event has no size, so its `bytes` are filled in with the size
+     * of the block, if that is known. */
     struct bfc_event event;
-    uint32_t site; /* number of the site that allocated the block; 0: not known */
-    bool known;    /* whether the bytes of the call are known */
+    uint32_t site; /* number of the call stack (site) that allocated the block; 0: not known */
+    bool known;    /* whether event.bytes is valid */
 };
 
-/* The block at an address; 0 bytes: it was freed. */
+/* What is known of the block that begins at an address; if `bytes` is 0, it was freed. */
 struct known_block {
     uint64_t address, bytes;
     uint32_t site;
 };
 
 struct calls {
-    struct call *list; /* the calls, oldest first */
+    struct call *list; /* the calls, oldest first; an array of `room` elements */
     size_t count, room;
     struct new_events unseen;
     struct event_order order;
-    uint64_t dropped;            /* how many of the oldest calls were dropped for want of room */
-    uint64_t untold;             /* how many frees were of blocks that are not known */
-    struct address_table blocks; /* its entries are struct known_block */
-    bool failed;                 /* whether the host had too little memory */
+    uint64_t dropped; /* how many calls, the oldest, were dropped because the list was full */
+    uint64_t untold;  /* how many frees in the list are of blocks whose size is not known */
+    struct address_table blocks; /* a table by address, whose entries are struct known_block */
+    bool failed; /* whether memory of the host ran out, so that the list is incomplete */
 };
 
-/* Begins with the calls after the copy `job`; `blocks` is an answer that the job gave a little
- * later than that copy was made. */
+/* Begins the list with the calls after the copy `job` of the shared-memory segment. `blocks` is the
+ * job's list of its blocks, which it gave a little later than the copy was made. */
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks);
 
-/* Begins with the events of the copy `later`; `blocks` is an answer that the job gave between the
- * two copies. */
+/* Begins the list with all calls in the copy `later` of the shared-memory segment. `blocks` is the
+ * job's list of its blocks, which it gave between the copies `earlier` and `later`. */
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
                         const struct bfc_who *blocks, const struct bfc_job *later);
 
-/* Adds the calls that are new in a copy of the segment. */
+/* Adds the calls in a copy of the shared-memory segment that were not in earlier copies. */
 void calls_add(struct calls *calls, const struct bfc_job *job);
 
-/* Ends the list, which has the last CALLS_MOST calls then, with all bytes and sites that are known.
- * The list is not valid before. */
+/* Completes the list: it then has the last CALLS_MOST calls at most, with sizes and call stacks as
+ * far as they are known. `who` is the job's answer about its call stacks. The list must not be read
+ * before. */
 void calls_finish(struct calls *calls, const struct bfc_who *who);
 
 void calls_free(struct calls *calls);

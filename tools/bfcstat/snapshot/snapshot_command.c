@@ -1,4 +1,5 @@
-/* bfcstat snapshot: writes a job's blocks and last calls for other viewers. */
+/* bfcstat snapshot: writes a job's blocks and last allocations and frees to a file, as a memory
+ * snapshot for PyTorch's viewers or as counters for Perfetto. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,11 +12,12 @@
 #include "tools/plan/common/whole_file.h"
 #include "tools/text/print_text.h"
 
-/* How long bfcstat waits for an answer. The job lists its blocks, which takes a second for a
- * million. */
+/* How many milliseconds bfcstat waits for the job's list of its blocks. For a million blocks the
+ * job needs a second. */
 #define ANSWER_MS 20000
 
-/* The ring of 4,096 events is read at this interval, because a busy job soon overwrites it. */
+/* How long to wait, in nanoseconds, between two readings of the shared-memory segment's ring of
+ * 4,096 events, which a busy job soon overwrites. */
 #define POLL_NS (10L * 1000 * 1000)
 
 static volatile sig_atomic_t interrupted;
@@ -33,8 +35,9 @@ static int refuse_snapshot(const char *reason) {
 struct target {
     int directory;
     struct bfc_segment_name name;
-    struct bfc_job job; /* the last copy of the job's segment */
-    char reason[512];   /* why the copy failed, for the message */
+    struct bfc_job job; /* the last copy of the job's shared-memory segment */
+    /* why the shared-memory segment could not be read or the job did not answer, for the message */
+    char reason[512];
 };
 
 static bool read_again(struct target *target) {
@@ -51,7 +54,8 @@ static bool ask_job(struct target *target, struct bfc_who *who) {
                        sizeof target->reason);
 }
 
-/* Adds the job's calls to the list until the time is over, ^C is pressed, or the job ends. */
+/* Adds the job's allocations and frees to the list until the time is over, ^C is pressed, or the
+ * job ends. */
 static void follow_job(struct target *target, struct calls *calls, double seconds) {
     struct sigaction action = {.sa_handler = on_signal};
     uint64_t end = bfc_now_ns() + (uint64_t)(seconds * 1e9);
@@ -64,7 +68,8 @@ static void follow_job(struct target *target, struct calls *calls, double second
     }
 }
 
-/* Collects the calls until the duration is over, and then asks which stacks hold the memory. */
+/* Collects the allocations and frees of the next `seconds`, and then asks the job which call stacks
+ * hold its memory. False: target->reason says why. */
 static bool collect_calls(struct target *target, double seconds, struct calls *calls,
                           struct bfc_who *who) {
     struct bfc_who before;
@@ -90,7 +95,9 @@ static bool collect_last_calls(struct target *target, struct calls *calls, struc
     return good;
 }
 
-/* Collects the calls, and the blocks after the last of them. The caller frees both in any case. */
+/* Collects the allocations and frees of the next `seconds`, or the last ones before now if that is
+ * 0, and then the job's list of its blocks. The caller frees `calls` and `who` in any case. False:
+ * target->reason says why. */
 static bool collect_moment(struct target *target, double seconds, struct calls *calls,
                            struct bfc_who *who) {
     bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)
@@ -114,8 +121,8 @@ static uint64_t count_without_stack(const struct calls *calls) {
     return count;
 }
 
-/* Returns why allocations have no stack: the job keeps the last samples alone, and some calls came
- * after its answer. */
+/* Returns a sentence that says why some allocations in the snapshot have no call stack: the job
+ * does not record all, or keeps only the last ones, or the allocations came after its answer. */
 static const char *why_without_stack(const struct bfc_who_header *header) {
     if (header->stacks != 2)
         return "allocations without a stack: BFC_STACKS=all takes all";

@@ -9,7 +9,8 @@ static const struct bfc_segment_pool *section_of(const struct moment *m, uint64_
     return pool < BFC_SEGMENT_POOLS ? &m->job->pools[pool] : NULL;
 }
 
-/* Returns the ordinal of the pool's device; -1: the pool is not of device memory. */
+/* Returns the number of the device on which the pool allocates, as the job counts devices; -1:
+ * there is no such pool, or it is of host memory. */
 static int64_t device_of(const struct moment *m, uint64_t pool) {
     const struct bfc_segment_pool *section = section_of(m, pool);
     bool counts = section && section->state != BFC_POOL_UNUSED && !bfc_pool_is_host(section) &&
@@ -27,8 +28,10 @@ static unsigned count_devices(const struct moment *m) {
 struct writing {
     struct moment *moment;
     struct pickle pickle;
-    uint32_t *noted; /* for each site: number of its list of frames + 1; 0: not written yet */
-    struct bfc_who_mark *living; /* sampled blocks, sorted by id */
+    /* For each site (call stack): number of the pickled object with its frames, plus 1; 0: not
+     * written yet. */
+    uint32_t *noted;
+    struct bfc_who_mark *living; /* blocks in use whose call stack is known, sorted by id */
 };
 
 static const char *why_no_stack(const struct moment *m) {
@@ -45,7 +48,8 @@ static void put_line(struct pickle *p, struct pickle_list *frames, const struct 
                        line->source ? line->source : line->object, line->line);
 }
 
-/* Writes the site's stack, with the tag as the outermost frame. */
+/* Writes the call stack of a site (0: not known) as a list of frames. The tag, which says what the
+ * thread was doing, becomes the outermost frame. */
 static void put_stack(struct writing *w, uint32_t site) {
     struct who_names *names = &w->moment->names;
     const struct bfc_who_site *at = &w->moment->who->sites[site];
@@ -61,7 +65,7 @@ static void put_stack(struct writing *w, uint32_t site) {
     pickle_list_end(&w->pickle, &frames);
 }
 
-/* Writes the frames of a site, or refers to them if they are written already. */
+/* Writes the frames of a site (call stack), or a reference to them if they are written already. */
 static void put_frames(struct writing *w, uint32_t site) {
     if (w->noted[site]) {
         pickle_again(&w->pickle, w->noted[site] - 1);
@@ -101,7 +105,8 @@ static void put_block(struct writing *w, const struct bfc_who_block *block) {
     pickle_dict_end(&w->pickle);
 }
 
-/* Writes a segment of `count` adjacent blocks, all of which have memory behind them. */
+/* Writes a segment, in the sense of PyTorch's snapshots: a range of device memory of `count`
+ * adjacent blocks. All of them have memory behind their addresses. */
 static void put_segment(struct writing *w, const struct bfc_who_region *region,
                         const struct bfc_who_block *blocks, size_t count) {
     struct snapshot_segment segment = {.device = (uint32_t)device_of(w->moment, region->pool),
@@ -123,8 +128,9 @@ static void put_segment(struct writing *w, const struct bfc_who_region *region,
     pickle_dict_end(&w->pickle);
 }
 
-/* Writes a region as a segment. A region with pages becomes a segment for each range of its
- * addresses that has pages. */
+/* Writes a region (memory that the pool took from the driver at once) as a segment of PyTorch's
+ * snapshots. A region with pages may have addresses without memory behind them; each range between
+ * such addresses becomes a segment. */
 static void put_region(struct writing *w, struct pickle_list *segments,
                        const struct bfc_who_region *region) {
     const struct bfc_who_block *blocks = w->moment->who->blocks + region->first;
@@ -150,7 +156,7 @@ static void put_segments(struct writing *w) {
     pickle_list_end(&w->pickle, &segments);
 }
 
-/* Returns PyTorch's word for the event; NULL: PyTorch has none. */
+/* Returns the word by which PyTorch's snapshots name this kind of event; NULL: they have none. */
 static const char *action_of(const struct moment *m, const struct bfc_event *event) {
     static const char *const actions[BFC_EVENT_KINDS] = {[BFC_EVENT_ALLOCATE] = "alloc",
                                                          [BFC_EVENT_FREE] = "free_requested",
@@ -237,12 +243,13 @@ bool write_pickle(struct moment *moment, FILE *file) {
     return good;
 }
 
-/* Counters in bytes. Where calls are missing, a counter may fall below zero, and wraps around. */
+/* Bytes in use and bytes of all regions of a device. Where events are missing a counter may fall
+ * below zero; it then wraps around, and is written as 0. */
 struct counters {
     uint64_t live, reserved;
 };
 
-/* Returns by how much a call changes the counters. */
+/* Returns by how much an event changes the counters. */
 static struct counters change_of(const struct call *call) {
     uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
@@ -256,8 +263,8 @@ static struct counters change_of(const struct call *call) {
     };
 }
 
-/* Returns what the counters were before the first call: what they are now, less the changes by all
- * calls. */
+/* Returns what the device's counters were before the first event of the list: what they are now,
+ * less the changes by all events. */
 static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)

@@ -1,5 +1,6 @@
 /*
- * Writes a job's blocks and last calls in the formats of other programs.
+ * Writes a job's blocks and last allocations and frees in the formats of other programs: PyTorch's
+ * memory snapshots and Chrome's trace events.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -13,17 +14,20 @@
 
 struct moment {
     const struct bfc_job *job;
-    const struct bfc_who *who; /* an answer that lists the blocks */
-    const struct calls *calls; /* the last calls; calls_finish has ended the list */
+    /* the job's answer that lists its blocks and the call stacks that hold them */
+    const struct bfc_who *who;
+    /* the last allocations and frees; calls_finish must have completed the list */
+    const struct calls *calls;
     struct who_names names;
 };
 
-/* Writes a memory snapshot in PyTorch's format, with times in microseconds since 1970. False: the
- * host has no memory. */
+/* Writes a memory snapshot in PyTorch's format, with times in microseconds since 1970. False: out
+ * of memory. */
 bool write_pickle(struct moment *moment, FILE *file);
 
-/* Writes Chrome's trace events: live and reserved bytes of each device as counters, and failures.
- * Times are in microseconds since the job's first allocation. */
+/* Writes trace events in Chrome's format, which Perfetto reads: the bytes in use and the bytes of
+ * all regions of each device as counters, and failed allocations. Times are in microseconds since
+ * the job's shared-memory segment was created. */
 void write_chrome_trace(const struct moment *moment, FILE *file);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Says why little of a job's memory is pooled, and what to do about it.
  *
- * There is one rule for each reason, and the advice of the first rule that holds is given. Rules
- * compare calls as well as bytes, because a framework with its own cache makes few but large
+ * The possible reasons are checked in order, and the advice for the first that applies is given.
+ * Both calls and bytes are compared, because a framework with its own cache makes few but large
  * allocations.
  */
 #include "tools/bfcstat/view/view.h"
@@ -17,20 +17,21 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* Whether allocations of this kind, which bypass the pools, have more calls than the pools served,
- * or more bytes than the pools' peak. */
+/* Whether more calls allocated in this way, past the pools, than the pools served, or more bytes
+ * than the pools ever held at a time. */
 static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
-/* JAX 0.10 maps memory for itself with any setting. JAX 0.12 does so unless this flag is set, which
- * other versions refuse. */
+/* How JAX is told to allocate with the driver's plain calls, which are pooled. JAX 0.10 allocates
+ * by cuMemCreate with any setting. From 0.12 on, the flag prevents that; versions that do not know
+ * the flag refuse to start with it. */
 #define JAX_ADVICE                                                                                 \
     "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
     "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"
 
-/* Whether allocations are few but large, so that the program probably caches memory itself. */
+/* Whether the program's allocations are few but large, as when the program caches memory itself. */
 static bool caches_for_itself(const struct bfc_job *job) {
     uint64_t allocations = bfc_job_pooled(job).allocations;
     return allocations > 0 && allocations < FEW && peak_of_pools(job) / allocations >= PIECE;

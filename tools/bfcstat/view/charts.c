@@ -1,4 +1,5 @@
-/* bfcstat's text charts of one job: map, histograms, latencies, last landmarks. */
+/* bfcstat's text charts of one job: the map of its regions, histograms of sizes, latencies, and the
+ * last events other than allocations and frees. */
 #include "tools/bfcstat/view/view.h"
 
 #include <inttypes.h>
@@ -7,12 +8,14 @@
 #include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
-#define WIDE_MAP 92u /* how many columns a map needs that shows two cells in each character */
+/* how many columns the terminal needs for a map in which each character stands for two cells */
+#define WIDE_MAP 92u
 #define ROWS_SHOWN 16u
 #define LANDMARKS_SHOWN 12u
 
-/* Returns the character for some cells: # full, + partly in use, ~ pending, . free, - without a
- * page. A cell without a page counts only if all are. */
+/* Returns the character by which a chart shows some cells of a region's map: # all in use, + partly
+ * in use, ~ pending (freed, but the device may still use it), . free, - no memory behind the
+ * addresses. Cells without memory matter only if all cells are such. */
 static char cell_sign(const uint8_t *cells, unsigned count) {
     unsigned backed = 0, full = 0, used = 0, pending = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -92,7 +95,7 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
             text_duration(bfc_latency_quantile(bins, 1), c, sizeof c));
 }
 
-/* Whether events of this kind have a time in nanoseconds in place of an address. */
+/* Whether the `address` of events of this kind is a duration in nanoseconds. */
 static bool is_timed(enum bfc_event_kind kind) {
     return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
            kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED || kind == BFC_EVENT_SAVED_SLEEP ||

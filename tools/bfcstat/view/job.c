@@ -1,4 +1,5 @@
-/* What all views of bfcstat need: names of states, waiting threads, sums over pools. */
+/* What all outputs of bfcstat need: names of states, threads that wait for memory, sums over the
+ * pools of a job. */
 #include "tools/bfcstat/view/view.h"
 
 #include <string.h>
@@ -21,9 +22,10 @@ const char *job_state_name(enum bfc_job_state state) {
     return "unknown";
 }
 
-/* Whether the waiter is a thread that still waits. While its own job's limit holds a thread up, its
- * `seen_ns` is 0, so that other jobs do not wait for it. A thread that has not looked at the queue
- * for long is stopped, or has left the wait by longjmp. */
+/* Whether this entry of a job's table of waiting threads is of a thread that still waits for
+ * memory. `seen_ns` is when the thread last looked at the queue; it is 0 while the job's own limit
+ * holds the thread up, so that other jobs do not wait for it. A thread that has not looked for long
+ * is stopped, or has left the wait by longjmp. */
 static bool is_waiting(const struct bfc_waiter *waiter) {
     return waiter->bytes && (!waiter->seen_ns || bfc_waiter_is_there(waiter, bfc_kernel_now_ns()));
 }

@@ -24,8 +24,9 @@ static const char *find_configured(const struct bfc_job *job, const char *name, 
     return text;
 }
 
-/* Describes a job: its user if that is not who runs bfcstat, its sleep, what it waits for, its rank
- * and its command: "alice: waits for 3.20 GiB for 12.0 s, position 2: rank 3 of 4: train.py". */
+/* Writes what the column of commands shows of a job: its user if that is not who runs bfcstat,
+ * whether it is asleep or waits for memory, its rank and its command: "alice: waits for 3.20 GiB
+ * for 12.0 s, position 2: rank 3 of 4: train.py". `pool` is the row's pool, or NULL. */
 static const char *command_of(const struct findings *findings, const struct bfc_job *job,
                               const struct bfc_segment_pool *pool, char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;
@@ -46,15 +47,16 @@ static const char *command_of(const struct findings *findings, const struct bfc_
     return text;
 }
 
-/* Returns the setting that bounds the pool's memory, or "-". */
+/* Returns the value of the setting that bounds the pool's memory: BFC_SPILL for host memory, else
+ * BFC_LIMIT; "-" if it is not set. */
 static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                             char *text, size_t size) {
     bool host = pool && bfc_pool_is_host(pool);
     return find_configured(job, host ? "BFC_SPILL" : "BFC_LIMIT", text, size);
 }
 
-/* On a terminal narrower than this, the table leaves out the columns that `bfcstat PID` shows as
- * well, so that there is room for the command. */
+/* On a terminal with fewer columns than this, the table leaves out values that `bfcstat PID` shows
+ * as well, so that there is room for the jobs' commands. */
 #define WIDE 110u
 
 enum column { PID, BUS_ID, UUID, IN_USE, CACHED, RESERVED, LIMIT, HIT_RATE, WAITS, OOM, COMMAND };
@@ -62,7 +64,8 @@ static const enum column narrow[] = {PID, BUS_ID, UUID, IN_USE, CACHED, OOM, COM
 #define COLUMNS (COMMAND + 1)
 #define NARROW_COLUMNS (sizeof narrow / sizeof narrow[0])
 
-/* Adds a row to the table of jobs: with all columns, or with those of a narrow table. */
+/* Adds a row to the table of jobs. `cells` has all columns; a table for a narrow terminal takes
+ * only some of them. */
 static int add_cells(struct text_table *table, const char *const cells[COLUMNS]) {
     const char *some[NARROW_COLUMNS];
     for (size_t i = 0; i < NARROW_COLUMNS; i++)
@@ -285,8 +288,8 @@ static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
             bfc_bytes_text(plan->expected, b, sizeof b));
 }
 
-/* Shows what the pool had reserved before its first plan, and what it reserves now for the plan and
- * all else. */
+/* Shows how much memory the pool had reserved before it first followed a plan (fixed addresses for
+ * the allocations of a loop), and how much it reserves now. */
 static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_segment_plan *plan = &pool->plan;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
@@ -348,7 +351,7 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
             text_duration(pool->stats.wait_ns, figure, sizeof figure));
 }
 
-/* Shows a count and how often that is in a second of the job's life. */
+/* Shows a counter, and the average of its rise in a second since the job's first allocation. */
 static void show_rate(FILE *stream, const struct bfc_job *job, const char *name, uint64_t count) {
     uint64_t now_ns = bfc_wall_clock_ns(), since_ns = job->header.created_ns;
     show_count(stream, name, count);
@@ -356,7 +359,8 @@ static void show_rate(FILE *stream, const struct bfc_job *job, const char *name,
         fprintf(stream, "   %.3g a second", (double)count * 1e9 / (double)(now_ns - since_ns));
 }
 
-/* Shows what the program's frees cost, for jobs in which work is not known to go to one stream. */
+/* Shows how many fences (CUDA events) the pool has recorded for frees, and how often it made the
+ * device wait for one. Nothing is shown if there were none, as when all work goes to one stream. */
 static void show_fences(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                         FILE *stream) {
     if (!pool->fences && !pool->device_waits)
@@ -376,7 +380,9 @@ static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
 }
 
-/* Shows each last resort that was tried. */
+/* Shows what was tried after the device had refused memory, such as asking other jobs to give some
+ * back: for each of these attempts, how often it helped, how often it was made, and how long it
+ * took. */
 static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
     static const char *const names[BFC_RUNGS] = {
         [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",
@@ -440,8 +446,9 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     show_calls(job, pool, stream);
 }
 
-/* Returns the kind's name with blanks for '_'. If the name is not known, because this program is
- * older than the job's library, returns `what` and the number: "reason 9". */
+/* Returns a kind's name with blanks for '_'. If `known` is NULL, because this bfcstat is older than
+ * the job's library and does not know the kind, returns `what` and the number, such as "reason
+ * 9". */
 static const char *kind_name(const char *known, const char *what, unsigned number, char *text,
                              size_t size) {
     if (known)
@@ -476,7 +483,8 @@ static void show_bypassed(const struct bfc_segment_header *header, FILE *stream)
                     bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
 }
 
-/* Shows whether frees need fences (BFC_GATE). */
+/* Shows whether frees need fences (BFC_GATE): they do not while all work of the process goes to one
+ * stream, or to streams that wait for each other. */
 static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
     static const char *const streams[] = {
         [BFC_STREAMS_NONE] = "no stream yet: frees need no fence",
@@ -520,7 +528,8 @@ static void show_sleep_times(const struct bfc_segment_sleep *sleep, FILE *stream
     }
 }
 
-/* Shows whether the job is asleep, where its contents are, and what stays or why it is awake. */
+/* Shows whether the job is asleep. If it is: where the contents of its memory are, and how much
+ * memory stays on the device; if not, why it is awake. */
 static void show_sleep(const struct bfc_job *job, FILE *stream) {
     const struct bfc_segment_sleep *sleep = &job->header.sleep;
     char why[2 * sizeof sleep->why], where[2 * sizeof sleep->where], age[TEXT_FIGURE],
@@ -554,8 +563,8 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
         text_wrap(coverage_advice(job), 2, text_width(stream, 80), stream);
 }
 
-/* Calls `show` with each line of the text, made safe for a terminal, and returns how often it
- * returned true. */
+/* Calls `show` with each line of the text, after control characters were replaced so that the line
+ * is safe for a terminal. Returns how many of the calls returned true. */
 static unsigned show_lines(const char *lines, bool show(const char *line, FILE *stream),
                            FILE *stream) {
     unsigned count = 0;
@@ -573,8 +582,8 @@ static bool show_line(const char *line, FILE *stream) {
     return fprintf(stream, "  %s\n", line) > 0;
 }
 
-/* Whether a setting NAME=value has the variable's default; a variable that this bfcstat does not
- * know has none. */
+/* Whether the line, a setting NAME=value, has the variable's default value. False also if this
+ * bfcstat does not know the variable. */
 static bool is_default(const char *line) {
     struct bfc_options options;
     char name[64], value[512];

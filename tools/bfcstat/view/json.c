@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* version of the JSON format; version 2 has changed the meaning of `fragmentation` */
+/* Version of the JSON format. Version 2 has given the key `fragmentation` another meaning. */
 #define JSON_FORMAT 2
 
 static void put_device(struct json_writer *json, const struct bfc_segment_pool *pool) {
@@ -183,8 +183,8 @@ static void put_totals(struct json_writer *json, const struct bfc_job *job) {
     json_object_end(json);
 }
 
-/* Writes a count for each kind. Kinds without a name, which this program is too old to know, are
- * summed under "other". */
+/* Writes an object with a count for each kind. Kinds without a name, which this bfcstat is too old
+ * to know, are added up under "other". */
 static void put_kinds(struct json_writer *json, const char *key, const uint64_t *counts,
                       unsigned count, const char *(*name)(unsigned)) {
     uint64_t other = 0;

@@ -78,7 +78,8 @@ void put_rank(struct json_writer *json, const struct bfc_segment_header *header)
     json_string(json, "job", header->job);
 }
 
-/* Writes each cell as two hexadecimal digits. */
+/* Writes a region's map: each cell is two hexadecimal digits, how much of it is in use and how much
+ * is freed, but may still be used by the device. */
 static void put_cells(struct json_writer *json, const struct bfc_map_row *row) {
     static const char digits[] = "0123456789abcdef";
     char text[2 * BFC_MAP_CELLS];

@@ -1,6 +1,6 @@
 /*
- * Writes the parts of bfcstat's JSON that are long: histograms, ranks, map, events. docs/bfcstat.md
- * describes the keys.
+ * Writes parts of JSON that bfcstat's outputs and recordings share: amounts of memory, histograms,
+ * ranks, sleep, the map, events. docs/bfcstat.md describes the keys.
  *
  * Thread-safety: as tools/text/json_writer.h.
  */
@@ -10,11 +10,12 @@
 #include "tools/job/reader.h"
 #include "tools/text/json_writer.h"
 
-/* Writes a share from 0 to 1; a negative share is written as null. */
+/* Writes a share from 0 to 1; a negative share means that it is not known, and is written as
+ * null. */
 void put_share(struct json_writer *json, const char *key, double share);
 
-/* Writes what is allocated, cached and reserved, and the fragmentation with the request size that
- * it was measured for. */
+/* Writes how many bytes of a pool are in use, requested, free and reserved, and its fragmentation,
+ * with the size of the request for which it was computed. */
 void put_amounts(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_rank(struct json_writer *json, const struct bfc_segment_header *header);

@@ -1,10 +1,10 @@
 /*
- * bfcstat's metrics in Prometheus's text format 0.0.4 or as OpenMetrics 1.0: one family after
- * another, with a sample for each pool.
+ * Writes bfcstat's metrics in Prometheus's text format 0.0.4 or as OpenMetrics 1.0: one family of
+ * metrics after another, each with a sample for each pool, job or device.
  *
- * The metrics follow Prometheus's conventions: base units (bytes, seconds) as a suffix, counters
- * end in _total, labels for dimensions over which a sum makes sense. No label holds arguments of a
- * program.
+ * The metrics follow Prometheus's conventions: names end in the base unit (bytes, seconds), those
+ * of counters in _total, and labels stand for dimensions over which a sum makes sense. No label
+ * holds arguments of a program, which may be secret.
  */
 #include "tools/bfcstat/view/view.h"
 
@@ -17,8 +17,8 @@
 
 struct family {
     const char *name, *type, *help;
-    size_t offset; /* offset of the figure in struct bfc_segment_pool or struct bfc_rung_counts */
-    double scale;  /* factor that converts the figure to the base unit */
+    size_t offset; /* offset of the value in struct bfc_segment_pool or struct bfc_rung_counts */
+    double scale;  /* factor that converts the value to the family's base unit */
 };
 
 #define STATS(field) offsetof(struct bfc_segment_pool, stats.field)
@@ -85,7 +85,8 @@ static const struct family families[] = {
      1},
 };
 
-/* Families of metrics that pools of host memory have. */
+/* Families of metrics of pools of host memory, which serve allocations for which the device has no
+ * room (BFC_SPILL). */
 static const struct family spilled[] = {
     {"spilled_bytes", "gauge", "Host memory that the program holds in place of device memory.",
      STATS(in_use), 1},
@@ -95,7 +96,8 @@ static const struct family spilled[] = {
     {"spills_total", "counter", "Allocations that host memory served.", STATS(allocations), 1},
 };
 
-/* An active pool; its labels, without the closing brace, are the same in each of its series. */
+/* A pool whose context exists. `labels` is the text of the labels that all its samples have,
+ * without the closing brace. */
 struct row {
     const struct bfc_job *job;
     const struct bfc_segment_pool *pool;
@@ -110,8 +112,8 @@ struct metrics {
     size_t row_count;
 };
 
-/* Writes a label. Backslashes and quotes in its value are escaped; control characters, among them
- * line feeds, become '?'. */
+/* Writes a label with a comma before it. Backslashes and quotes in its value are escaped; control
+ * characters, among them line feeds, become '?'. */
 static void put_label(FILE *stream, const char *name, const char *value) {
     char shown[512];
     fprintf(stream, ",%s=\"", name);
@@ -152,8 +154,8 @@ static void put_job_labels(const struct findings *findings, const struct bfc_job
     }
 }
 
-/* Writes a device's UUID as NVIDIA's tools do, so that the series can be joined with those of DCGM,
- * and its PCI address. */
+/* Writes labels for a device: its PCI address, and its UUID in the form in which DCGM's metrics
+ * have it, so that queries can join both. */
 static void put_device_labels(const uint8_t uuid[16], const char *bus_id, FILE *stream) {
     static const uint8_t none[16];
     char text[GPU_UUID_TEXT];
@@ -184,9 +186,10 @@ static char *pool_labels(const struct findings *findings, const struct bfc_job *
     return fclose(stream) == 0 ? labels : NULL;
 }
 
-/* Whether an earlier row of the job has the same labels as `row`, which is the last row. No honest
- * job has two pools of one context. A reader would refuse the second sample of a series, or even
- * the whole answer. */
+/* Whether an earlier row of the job has the same labels as `row`, which is the last row. A job's
+ * library never makes two pools for one context, but a job can write anything into its
+ * shared-memory segment, and Prometheus refuses the second sample of a series, or even the whole
+ * answer. */
 static bool is_repeated(const struct metrics *metrics, const struct row *row) {
     for (const struct row *other = row; other-- > metrics->rows && other->job == row->job;)
         if (other->pool->memory == row->pool->memory && strcmp(other->labels, row->labels) == 0)
@@ -229,8 +232,8 @@ static void free_rows(struct metrics *metrics) {
     free(metrics->rows);
 }
 
-/* Writes the head of a family. OpenMetrics names a counter's family without the _total of its
- * samples. */
+/* Writes the HELP and TYPE lines of a family of metrics. `name` is the name of its samples;
+ * OpenMetrics calls a counter's family by that name without _total. */
 static void put_head(const struct metrics *metrics, const char *name, const char *type,
                      const char *help) {
     bool short_name = metrics->format == METRICS_OPEN && strcmp(type, "counter") == 0;
@@ -246,7 +249,7 @@ static void put_value(FILE *stream, uint64_t value, double scale) {
         fprintf(stream, " %.9g\n", (double)value * scale);
 }
 
-/* Writes a figure of the whole machine, which has no labels. */
+/* Writes a metric of the whole machine, which has one value and no labels. */
 static void put_single(const struct metrics *metrics, const char *name, const char *help,
                        size_t value) {
     put_head(metrics, name, "gauge", help);
@@ -256,8 +259,8 @@ static void put_single(const struct metrics *metrics, const char *name, const ch
 typedef void put_pool(const struct metrics *metrics, const struct row *row,
                       const struct family *family);
 
-/* Writes a family: calls `put` for each active pool of device memory, or of host memory if `host`
- * is set. */
+/* Writes a family of metrics: calls `put` for each pool of device memory, or of host memory if
+ * `host` is set, whose context exists. */
 static void put_family(const struct metrics *metrics, const struct family *family, bool host,
                        put_pool *put) {
     put_head(metrics, family->name, family->type, family->help);
@@ -284,7 +287,7 @@ static void put_field(const struct metrics *metrics, const struct row *row,
               family->scale);
 }
 
-/* Writes the limit of a pool in bytes, or nothing if the pool has no limit. */
+/* Writes how many bytes the pool may reserve at most (BFC_LIMIT); nothing if it has no limit. */
 static void put_limit(const struct metrics *metrics, const struct row *row,
                       const struct family *family) {
     struct bfc_options options = {0};
@@ -321,8 +324,9 @@ static void put_derived(const struct metrics *metrics) {
     put_family(metrics, &fragmentation, false, put_fragmentation);
 }
 
-/* The bounds of the histograms are 2^10, 2^13 ... 2^31 ns, each 8 times the one before, and
- * infinity. More bounds would make many more series. */
+/* Exponents of 2 of the histograms' bounds in nanoseconds: 2^10, 2^13 ... 2^31, each 8 times the
+ * one before. (A last bound is infinity.) The jobs count in finer steps, but each bound makes one
+ * more series for each pool. */
 enum { FIRST_BOUND = 10, BOUND_STEP = 3, LAST_BOUND = 31 };
 
 static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {
@@ -332,7 +336,7 @@ static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {
     return sum;
 }
 
-/* Returns the middle of a bin in nanoseconds. */
+/* Returns the middle of a bin of a latency histogram, in nanoseconds. */
 static double middle_of(unsigned bin) {
     return ((double)bfc_latency_bin_start(bin) + (double)bfc_latency_bin_start(bin + 1)) / 2;
 }
@@ -373,8 +377,8 @@ static void put_histograms(const struct metrics *metrics) {
         put_family(metrics, &histograms[i], false, put_histogram);
 }
 
-/* Writes a count of the whole process with its kind as a label, unless the count is 0 or the kind
- * has no name. */
+/* Writes a counter of a job, with `kind` as the value of the label `label`; nothing if the count is
+ * 0 or the kind has no name. */
 static void put_kind(const struct metrics *metrics, const struct bfc_job *job, const char *name,
                      const char *label, const char *kind, uint64_t value) {
     if (!kind || !value)
@@ -464,7 +468,7 @@ static uint64_t sleep_refused(const struct bfc_segment_header *header) {
     return header->sleep.refused;
 }
 
-/* Writes the figures of whole jobs. */
+/* Writes the metrics that have one value for each job rather than for each pool. */
 static void put_jobs(const struct metrics *metrics) {
     static const struct {
         const char *name, *type, *help;
@@ -495,7 +499,7 @@ static void put_jobs(const struct metrics *metrics) {
     }
 }
 
-/* Says where the contents of the jobs that are asleep lie. */
+/* Writes, for each job that is asleep, how many bytes of its contents are saved, and where. */
 static void put_asleep_places(const struct metrics *metrics) {
     const struct findings *findings = metrics->findings;
     put_head(metrics, "asleep_contents_bytes", "gauge",
@@ -559,7 +563,8 @@ static void put_device_name(const struct metrics *metrics, const char *name, con
     put_label_if(metrics->stream, "pci_bus_id", bus_id);
 }
 
-/* Writes one figure of each device. */
+/* Writes a metric that has one value for each device. With `needs_used`, leaves out devices of
+ * which it is not known how much memory is used. */
 static void put_gpus(const struct metrics *metrics, const char *name, const char *help,
                      uint64_t value(const struct gpu *), bool needs_used) {
     put_head(metrics, name, "gauge", help);
@@ -601,7 +606,8 @@ static void put_all_gpus(const struct metrics *metrics) {
              gpu_others, true);
 }
 
-/* Writes what the jobs of each user have done on each device. */
+/* Writes counters of what all jobs of a user have done on a device, jobs that have ended
+ * included. */
 static void put_tallies(const struct metrics *metrics) {
     static const struct {
         const char *name, *help;

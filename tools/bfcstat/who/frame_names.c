@@ -26,8 +26,8 @@ void who_names_end(struct who_names *names) {
     free(names->opened);
 }
 
-/* Returns the path of the object with index `object` - 1, or "" for `object` 0. An object without a
- * path is the executable. */
+/* Returns the path of a loaded object (executable or shared library). `object` is its index in the
+ * job's answer, plus 1; for 0 returns "". An object without a path is the executable. */
 static const char *path_of(const struct who_names *names, uint32_t object) {
     if (object == 0)
         return "";
@@ -59,13 +59,15 @@ static bool is_interpreter(const char *path) {
     return begins_with(name, "python") || begins_with(name, "libpython");
 }
 
-/* Whether an object, by its file's name, only brings a call of Python's to C. */
+/* Whether a shared library, by its file's name, only passes calls from Python to C on, so that its
+ * frames say nothing about the program. */
 static bool is_between(const char *name) {
     return bfc_who_hands_on(name) || begins_with(name, "_ctypes");
 }
 
-/* Stores the lines of a native frame: those of inlined functions, then that of the function that
- * contains them. Returns their number. */
+/* Stores a native frame in `lines`, innermost first: an element for each function that the compiler
+ * has inlined at this place, and one for the function that contains them. Returns how many, at most
+ * `most`. */
 static size_t native_lines(struct who_names *names, const struct bfc_who_frame *frame,
                            struct who_line *lines, size_t most) {
     struct who_line line = {.object = path_of(names, frame->object), .place = frame->place};
@@ -133,7 +135,8 @@ const char *who_library(struct who_names *names, const struct bfc_who_site *site
     return "";
 }
 
-/* Copies a function's name, without the arguments of templates if it is long, as such names are. */
+/* Returns a function's name, shortened in `text` if it is long: then the arguments of templates are
+ * left out. */
 static const char *shorten_name(const char *name, char *text, size_t size) {
     enum { LONG = 100 };
     size_t used = 0;
@@ -142,7 +145,7 @@ static const char *shorten_name(const char *name, char *text, size_t size) {
         return name;
     for (const char *at = name; *at && used + 2 < size; at++) {
         static const char call[] = "operator";
-        if (begins_with(at, call)) { /* whose own signs are no brackets */
+        if (begins_with(at, call)) { /* the signs < > in the name of an operator are no brackets */
             size_t length = sizeof call - 1;
             length += begins_with(at + length, "()") ? 2 : strspn(at + length, "<>=-!");
             for (size_t i = 0; depth == 0 && i < length && used + 2 < size; i++)
@@ -195,7 +198,8 @@ static bool holds_any(const char *text, const char *const *parts) {
     return false;
 }
 
-/* Whether a file lies where packages are installed, not the user's own code: of Python, or of C. */
+/* Whether a source file belongs to an installed package of Python, C or C++, and is not the user's
+ * own code. A name that begins with '<' is not a file, such as Python's "<string>". */
 static bool is_packaged(const char *file) {
     static const char *const folders[] = {"/site-packages/",
                                           "/dist-packages/",
@@ -228,8 +232,9 @@ static bool is_installed(const char *object) {
     return bfc_who_hands_on(object);
 }
 
-/* Returns the qualified name within a demangled one. The demangled name of a template's function
- * begins with the type that the function returns, which is skipped. */
+/* Returns the part of a demangled function's name that begins with the function's own qualified
+ * name. The demangled name of a function made from a template begins with its return type, which is
+ * skipped. */
 static const char *skip_return_type(const char *function) {
     const char *name = function;
     unsigned depth = 0;
@@ -248,7 +253,8 @@ static const char *skip_return_type(const char *function) {
     return name;
 }
 
-/* Whether a function comes from the templates of a library, which are compiled into the program. */
+/* Whether a function is made from a template of a library such as Thrust. Such functions are
+ * compiled into the user's program, but are not the user's code. */
 static bool is_of_templates(const char *function) {
     static const char *const namespaces[] = {
         "thrust::", "cub::", "cuda::", "std::", "rmm::", "__gnu_cxx::"};
@@ -265,7 +271,7 @@ static bool is_users(const struct who_line *line) {
            !(line->function && line->object && is_of_templates(line->function));
 }
 
-/* Returns the innermost line that `is_wanted`; NULL: there is none. */
+/* Returns the innermost line (frame) for which `is_wanted` returns true; NULL: there is none. */
 static const struct who_line *find_line(const struct who_line *lines, size_t count,
                                         bool (*is_wanted)(const struct who_line *)) {
     for (size_t i = 0; i < count; i++)

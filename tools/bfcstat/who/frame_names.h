@@ -1,6 +1,7 @@
 /*
- * Names the frames of a job's stacks: functions and files, and the library that a site belongs to.
- * Names come from the files that the job has loaded, opened through its own root folder.
+ * Finds names for the frames of a job's call stacks: functions and source files, and the library
+ * that called CUDA. The names come from the files that the job has loaded, which are opened through
+ * the root folder of the job's process (/proc/PID/root), as it may run in a container.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -11,56 +12,68 @@
 #include "tools/symbols/source_lines.h"
 #include "tools/symbols/symbols.h"
 
-/* the most lines of a stack, and the bytes that suffice for the text of who_place */
+/* WHO_LINES: how many lines of a call stack are shown at most. WHO_PLACE: bytes that suffice for
+ * the text of who_place. */
 enum { WHO_LINES = 160, WHO_PLACE = 512 };
 
 struct who_names {
     const struct bfc_who *who;
-    int pid; /* 0: files are opened by their paths, not through the job's root folder */
-    /* for each object; NULL: not opened yet, or there are none in it */
+    /* process of the job; 0: files are opened by their paths, not through the job's root folder */
+    int pid;
+    /* For each loaded object (executable or shared library) of the answer: its symbols and its
+     * source lines, or NULL if it was not opened yet or has none; and whether it was opened. */
     struct symbols **symbols;
     struct source_lines **lines;
     bool *opened;
 };
 
-/* False: no memory. who_names_end must be called in either case. */
+/* Begins to find names for the call stacks of the answer `who` from the process `pid` (0: from a
+ * file). False: no memory. who_names_end must be called in either case. */
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid);
 void who_names_end(struct who_names *names);
 
-/* A frame as text and numbers for people to read. The texts are valid until who_names_end. */
+/* A frame of a call stack, for people to read: a function and where it is. The texts are valid
+ * until who_names_end. */
 struct who_line {
-    const char *function; /* NULL: not known */
-    const char *object;   /* native: path of the object, or "" if there is none; Python: NULL */
+    const char *function; /* name of the function; NULL: not known */
+    /* native code: path of the executable or library, or "" if there is none; Python: NULL */
+    const char *object;
     const char
-        *source;    /* source file; NULL: not known, as of native code without debug information */
-    uint64_t line;  /* in the source file */
-    uint64_t place; /* native: offset in the function, or in the object; or an address */
-    bool inlined;   /* the compiler has inlined this function into the next one of the stack */
+        *source;   /* source file; NULL: not known, as of native code without debug information */
+    uint64_t line; /* number of the line in the source file */
+    /* Native code: offset in the function; without a function, in the object; without an object, an
+     * address. */
+    uint64_t place;
+    /* whether the compiler has inlined this function into the next one of the stack */
+    bool inlined;
 };
 
-/* Stores the site's stack in `lines`, innermost first, at most `most` lines; returns their number.
- * If Python runs, native frames end at the interpreter, and those that only bring a call of
- * Python's to C are left out. */
+/* Stores a site's call stack in `lines`, innermost first, at most `most` lines; returns how many.
+ * In a program of Python, native frames are left out from the interpreter on, and so are those of
+ * libraries that only pass calls from Python to C on. */
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
-/* Returns the tag that the thread had set at the site; "" if none. */
+/* Returns the tag of a site (call stack), a text by which the thread said what it was doing; "" if
+ * there was none. */
 const char *who_tag(const struct who_names *names, const struct bfc_who_site *site);
 
-/* Returns the path of the library, or program, that called CUDA; "" if it is not known. */
+/* Returns the path of the library, or of the executable, that called CUDA in the call stack of a
+ * site; "" if it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Writes where in the program a site allocates: its innermost line of Python, of the user's own
- * files if there is one in them, else its innermost function of the user's own code and what calls
- * it, else that which does not only pass calls on; "" if that is not known. The text is cut off at
- * `size` bytes; returns `text`. */
+/* Writes where in the program a call stack (site) allocates: its innermost line of Python, if
+ * possible in one of the user's own files; without Python, the innermost function of the user's own
+ * code, and what calls it; else the innermost function that does more than pass the call on. Writes
+ * "" if none is known. The text is cut off at `size` bytes; returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
-/* Writes a line as "function (file:line)" or similar, cut off at `size` bytes; returns `text`. */
+/* Writes a frame as "function (file:line)", or with the offset if the source is not known, cut off
+ * at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);
 
-/* Writes a line as flame graphs need it, "library`function", without offsets and ';', cut off at
- * `size` bytes; returns `text`. */
+/* Writes a frame as programs that draw flame graphs need it, "library`function", without offsets
+ * and without ';', which separates frames there. Cut off at `size` bytes; returns `text`. */
 char *who_frame_text(const struct who_line *line, char *text, size_t size);
 
 #endif

@@ -14,7 +14,7 @@ static struct json_writer begin_line(const char *type, FILE *stream) {
     return json;
 }
 
-/* Writes a frame twice: as text, and as flame graphs need it. */
+/* Writes a frame of a call stack twice: as text for people, and in the form for flame graphs. */
 static void put_frame(struct json_writer *json, const struct who_line *line) {
     char text[WHO_PLACE];
     json_array(json, NULL);
@@ -72,8 +72,8 @@ static size_t list_by_id(const struct bfc_who *who, const struct bfc_who_block *
     return count;
 }
 
-/* Writes the address, the size and the site of each sampled block; none if the host has no
- * memory. */
+/* Writes the address, the requested size and the site (call stack) of each block in use whose call
+ * stack is known. Writes no blocks if the host has no memory. */
 static void put_blocks(const struct bfc_who *who, FILE *stream) {
     const struct bfc_who_block **list = malloc((who->header.blocks + 1) * sizeof *list);
     size_t count = list ? list_by_id(who, list) : 0;

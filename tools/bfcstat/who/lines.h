@@ -1,6 +1,6 @@
 /*
- * Writes lines of a recording: call stacks, and the memory that they hold, for the report
- * (docs/bfcstat.md).
+ * Writes those lines of a recording that say which call stacks (sites) hold the job's memory.
+ * docs/bfcstat.md describes them.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -11,21 +11,24 @@
 
 #include "tools/bfcstat/who/frame_names.h"
 
-/* Writes the sites from `first` on, with their stacks; nothing if there is none. */
+/* Writes the sites (call stacks) with index `first` and above, with the frames of each; nothing if
+ * there are none. */
 void who_put_sites(struct who_names *names, uint64_t first, FILE *stream);
 
-/* Writes what the sites hold at the time `us`, by the clock of the job's events, and in which
- * blocks. */
+/* Writes how much memory each site (call stack) holds, and in which blocks. `us` is when the job
+ * answered, in microseconds since the job's shared-memory segment was created. */
 void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 
-/* Writes the pools' regions, and their blocks except ready ones. */
+/* Writes all regions of the pools, and all their blocks except those that are free and ready. */
 void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
 
-/* Writes the sites of the sampled allocations whose events have numbers from `first` on; nothing if
- * there are none. Returns the number after the last one, or `first`. */
+/* Writes, for each allocation whose call stack was recorded and whose event has number `first` or
+ * higher, which call stack (site) it was; nothing if there are none. Returns the number after the
+ * last one, or `first`. */
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
 
-/* Writes a line that says why it is not known who holds the memory at the time `us`. */
+/* Writes a line that says why it is not known which call stacks held the memory at the time `us`
+ * (in microseconds since the job's shared-memory segment was created). */
 void who_put_reason(const char *reason, uint64_t us, FILE *stream);
 
 #endif

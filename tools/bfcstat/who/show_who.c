@@ -16,7 +16,8 @@ static const char *stacks_name(const struct bfc_who *who) {
     return who->header.stacks < 3 ? stacks_names[who->header.stacks] : "unknown";
 }
 
-/* Writes bytes with their unit; a negative amount, and a change, with its sign. */
+/* Writes an amount of bytes with its unit. A negative amount has its sign; if the amount is a
+ * change, a positive one has its sign, too. */
 static char *amount_text(double bytes, bool change, char *text, size_t size) {
     char figure[TEXT_FIGURE - 2];
     bfc_bytes_text((uint64_t)fmin(fabs(bytes), 0x1p63), figure, sizeof figure);
@@ -49,15 +50,16 @@ static struct text_table begin_table(const struct who_sums *sums, const char *wh
     return table;
 }
 
-/* Whether a list shows the sum: if it is one of memory in use, or if it has changed by more than
- * twice the standard error, below which chance explains a change. */
+/* Whether an amount of memory is shown. A change is shown only if it is larger than twice its
+ * standard error; a smaller one may be due to chance, because amounts are estimates from
+ * samples. */
 static bool is_shown(const struct who_sums *sums, const struct who_sum *sum) {
     bool change = sums->seconds > 0;
     return fabs(sum->bytes) >= 1 && (!change || fabs(sum->bytes) > 2 * who_error(sum));
 }
 
-/* Adds a row for the bytes that the pools' own counters have in addition to all rows, unless it is
- * less than a hundredth. */
+/* Adds a row for the difference between the pools' own counters and the sum `shown` of all rows,
+ * unless it is less than a hundredth of all. */
 static void add_rest(struct text_table *table, const struct who_sums *sums, double shown) {
     struct who_sum rest = {.bytes = sums->in_use - shown};
     char bytes[TEXT_FIGURE], last[TEXT_FIGURE + 2];
@@ -119,9 +121,9 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
         fputs("    no stack: it could not be walked, or there was no room\n", stream);
 }
 
-/* Says by how much the estimates differ from the pools' own counters, if that is more than the
- * standard error and more than blocks that come and go meanwhile may explain. Of a change the last
- * row of the table says it. */
+/* Says by how much the sum of all estimates differs from the pools' own counters, if that is more
+ * than the standard error and more than blocks may explain that came or went meanwhile. If changes
+ * are shown, the last row of the table says so instead. */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;
@@ -155,7 +157,8 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
 
 enum { GROWING = 3 };
 
-/* Shows the places that have grown most, if by more than the standard error may explain. */
+/* Shows those places in the program whose memory has grown most, if by more than twice the standard
+ * error. */
 static void show_growth(const struct who_sums *sums, FILE *stream) {
     char rate[TEXT_FIGURE], shown[LINE_TEXT];
     for (size_t i = 0; i < sums->place_count && i < GROWING; i++) {
@@ -191,8 +194,8 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
         fprintf(stream, "\n%zu more sites: --sites=0 shows all\n", left);
 }
 
-/* Writes an estimate of bytes or blocks without digits after the point, which would mean
- * nothing. */
+/* Writes an estimate of bytes or blocks as a whole number, because it is not exact enough for
+ * digits after the point. */
 static void show_whole(struct json_writer *writer, const char *key, double figure) {
     json_signed(writer, key, llround(fmin(figure, 0x1p62)));
 }

@@ -23,13 +23,13 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
                             .samples = site->live_samples};
 }
 
-/* Subtracts `before`, what the sum's site held at the earlier moment. A site keeps its index for as
- * long as the job lives. */
+/* Subtracts what the same call stack (site) held in the job's earlier answer, so that the sum
+ * becomes a change. A job never changes the index of a site, so it is the same in both answers. */
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
-    /* this is an upper bound, because blocks that are in use at both moments add nothing to the
-     * true variance */
+    /* This is an upper bound: blocks that were in use in both answers cancel out, and add nothing
+     * to the true variance of the change. */
     sum->variance += before->live_variance;
     sum->allocated_bytes -= before->bytes;
     sum->allocated_blocks -= before->blocks;
@@ -46,8 +46,8 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
     add_sum(&groups[i], sum);
 }
 
-/* Adds a site's sum to the sum of its place, which owns a copy of the place's text. False: the host
- * has no memory. */
+/* Adds the memory of a call stack (site) to that of the place in the program where it allocates.
+ * False: no memory for a copy of the place's text, which belongs to the sum of the place. */
 static bool add_to_places(struct who_sums *sums, struct who_names *names,
                           const struct who_sum *sum) {
     char text[WHO_PLACE];

@@ -8,7 +8,8 @@
 #include "planner/common/number.h"
 #include "tools/plan/cli/command.h"
 
-/* Finds the option that `argument` names; *value is the text after "=", or NULL. */
+/* Returns the option that `argument` ("--name", "--name=value" or "-o") names; NULL: none. *value
+ * becomes the text after "=", or NULL. */
 static const struct option *find_option(const struct option *options, unsigned count,
                                         const char *argument, const char **value) {
     *value = NULL;

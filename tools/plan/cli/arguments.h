@@ -1,6 +1,6 @@
 /*
- * Command lines: a table of options, and everything else is an operand. "--name value",
- * "--name=value", and for options with a letter "-o value". After "--" all are operands.
+ * Parses command lines. Options are in a table, and are given as "--name value" or "--name=value",
+ * and as "-o value" if they have a letter. All other arguments, and all after "--", are operands.
  */
 #ifndef BFC_PLAN_ARGUMENTS_H
 #define BFC_PLAN_ARGUMENTS_H
@@ -11,17 +11,18 @@
 enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_NUMBER, OPTION_BYTES, OPTION_SECONDS };
 
 struct option {
-    const char *name; /* the option's name, without dashes */
-    char letter;      /* the option's letter, or 0 if it has none */
+    const char *name; /* name of the option, without dashes */
+    char letter;      /* the letter of its short form, as o in "-o"; 0: it has none */
     enum option_kind kind;
-    /* where the value is stored; by kind, this has the type const char **, bool *, uint64_t *,
-     * uint64_t * or double * */
+    /* Where the value is stored. The type depends on `kind`: const char **, bool *, uint64_t *,
+     * uint64_t * or double *, in the order of enum option_kind. */
     void *value;
-    uint64_t least, most; /* the bounds of a value that is a number or an amount of bytes */
+    uint64_t least, most; /* bounds of the value, if it is a number or an amount of bytes */
 };
 
-/* Stores values, and exactly `operands_wanted` operands in `operands`. On wrong usage it prints a
- * message (with `operands_text` for the operands) and returns false. */
+/* Stores the values of the options that are given, and exactly `operands_wanted` operands in
+ * `operands`. False: the command line is wrong, and a message was printed, in which `operands_text`
+ * says which operands are wanted. */
 bool arguments_parse(int argc, char **argv, const struct option *options, unsigned options_count,
                      const char **operands, unsigned operands_wanted, const char *operands_text);
 

@@ -1,4 +1,5 @@
-/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/plan.md. */
+/* bfcplan: plans memory. It gives each buffer, of which size and lifetime are known, an address, so
+ * that all buffers together need nearly the least memory possible. See docs/plan.md. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static const struct command {
                 {"plot", command_plot},
                 {"period", command_period}};
 
-/* Answers --help and --version, before or after a command; false: neither is given. */
+/* Prints the answer to --help or --version, which may stand before or after a command. False:
+ * neither is given. */
 static bool show_help(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;

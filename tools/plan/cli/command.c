@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 int command_fail(const struct plan_error *error) {
-    /* the text is empty if bfcplan-import has printed the error itself */
+    /* If the text is empty, the program bfcplan-import has printed the error itself. */
     if (error->text[0] != '\0')
         fprintf(stderr, "bfcplan: %s\n", error->text);
     return EXIT_FAILED;

@@ -1,6 +1,7 @@
 /*
- * The sub-commands of bfcplan. Each gets argc and argv with its own name in argv[0], and returns
- * the exit status. Messages go to standard error, results to standard output.
+ * The sub-commands of bfcplan. The function of each gets argc and argv with the sub-command's name
+ * in argv[0], and returns the exit status. Messages go to standard error, results to standard
+ * output.
  */
 #ifndef BFC_PLAN_COMMAND_H
 #define BFC_PLAN_COMMAND_H
@@ -12,7 +13,7 @@ enum exit_status {
     EXIT_GOOD = 0,
     EXIT_FAILED = 1,        /* bad input, an invalid plan, a file that cannot be written */
     EXIT_USAGE = 2,         /* the command line is wrong */
-    EXIT_OVER_CAPACITY = 3, /* there is a plan, but none within the capacity */
+    EXIT_OVER_CAPACITY = 3, /* a plan was found, but it needs more memory than --capacity */
 };
 
 int command_solve(int argc, char **argv);

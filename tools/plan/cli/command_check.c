@@ -1,4 +1,5 @@
-/* bfcplan check: checks a plan for a file with the independent validator. */
+/* bfcplan check: checks whether a plan is valid for the lifetimes in a file. The check uses none of
+ * the code that makes plans. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

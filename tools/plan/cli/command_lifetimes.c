@@ -1,6 +1,6 @@
 /*
- * bfcplan lifetimes: turns a dataflow graph or a model into lifetimes by an order of execution, or
- * imports the lifetimes that a compiler dumped.
+ * bfcplan lifetimes: computes the lifetimes of the tensors in a dataflow graph or a model for an
+ * order of execution, or reads the lifetimes of buffers that a compiler has dumped.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ static bool find_order(struct settings *s) {
     return false;
 }
 
-/* Refuses options that would have no effect on this kind of file. */
+/* Refuses options that would have no effect on this kind of file, and sets the default of
+ * --order. */
 static bool check_kind(struct settings *s) {
     const enum import_kind kind = import_kind_of(s->file);
     if (s->dimensions && kind != IMPORT_GRAPH) {
@@ -105,7 +106,8 @@ static bool make_lifetimes(const struct settings *s, const struct graph *graph,
     return good;
 }
 
-/* The peak of the order is the lower bound of its lifetimes, with sizes that are not rounded. */
+/* Prints how many bytes are alive at most in this order of execution. That is the lower bound for
+ * plans of the lifetimes if sizes are not rounded up (alignment 1). */
 static bool report_lifetimes(const struct settings *s, const struct graph *graph,
                              const struct lifetimes *lifetimes, struct plan_error *error) {
     struct problem problem;
@@ -156,7 +158,8 @@ static const struct progress_way way = {stages, sizeof stages / sizeof *stages, 
 static const enum stage dump_stages[] = {STAGE_READ, STAGE_WRITE};
 static const struct progress_way dump_way = {dump_stages, 2, false};
 
-/* Handles a compiler's dump, which needs no order, as it consists of lifetimes. */
+/* Reads a compiler's dump and writes its lifetimes. A dump consists of lifetimes, so no order of
+ * execution must be chosen. */
 static int take_dump(const struct settings *s) {
     struct lifetimes lifetimes;
     struct plan_error error;

@@ -1,4 +1,5 @@
-/* bfcplan period: finds the repeating part of an allocation stream. */
+/* bfcplan period: finds the part of a sequence of allocations and frees that repeats, such as an
+ * iteration of a loop. */
 #include <stdio.h>
 
 #include "tools/plan/cli/arguments.h"

@@ -1,4 +1,5 @@
-/* bfcplan plot: draws a plan, or lifetimes, which it packs first unless all have offsets. */
+/* bfcplan plot: draws a plan, or lifetimes of buffers. Lifetimes without an offset for each are
+ * packed first. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,9 @@
 #include "tools/plan/io/plot.h"
 
 #define SECONDS_TO_PACK 2.0
-#define LONG_PART 0.95 /* a lifetime of this part of the whole time is drawn as lifelong */
+/* a buffer that lives for at least this share of the whole time has the colour of those that live
+ * to the end */
+#define LONG_PART 0.95
 
 struct picture {
     struct plot_box *boxes;

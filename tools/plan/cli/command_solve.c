@@ -1,6 +1,6 @@
 /*
- * bfcplan solve: reads lifetimes, packs them, validates and writes the plan, and prints how good it
- * is.
+ * bfcplan solve: reads lifetimes, finds an offset for each so that they need little memory, checks
+ * and writes this plan, and prints how near it is to the lower bound.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@
 
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)
-/* Time that is kept for validating and writing, so that the time limit covers the whole run. */
+/* Seconds of the time limit that are kept, for each lifetime, for checking and writing the plan:
+ * the limit is for the whole run. */
 #define SECONDS_PER_ROW 4e-6
 
 struct settings {
@@ -130,7 +131,7 @@ static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
     return sum;
 }
 
-/* Validates the plan before it writes it. */
+/* Checks the plan, and then writes it to the files that -o and --offsets name. */
 static bool write_results(struct job *job) {
     const struct settings *s = &job->settings;
     progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)job->lifetimes.count);

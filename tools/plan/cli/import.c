@@ -27,7 +27,8 @@ enum import_kind import_kind_of(const char *path) {
     return ends_with(path, "buffer-assignment.txt") ? IMPORT_LIFETIMES : IMPORT_NONE;
 }
 
-/* The importer's path in the folder of this program, or its name alone if it is not there. */
+/* Returns the path of the program bfcplan-import in the folder of this program; its name alone if
+ * it is not there, so that it is searched for in PATH. */
 static const char *find_importer(char path[MOST_PATH]) {
     const ssize_t length = readlink("/proc/self/exe", path, MOST_PATH - sizeof IMPORTER);
     if (length <= 0)
@@ -40,7 +41,8 @@ static const char *find_importer(char path[MOST_PATH]) {
     return access(path, X_OK) == 0 ? path : IMPORTER;
 }
 
-/* Starts the importer with its standard output into the pipe; returns 0 or an error number. */
+/* Starts bfcplan-import with its standard output going into the pipe. Returns 0 or an error
+ * number. */
 static int start_importer(const char *file, const char *dimensions, const int pipe[2],
                           pid_t *child) {
     char place[MOST_PATH];

@@ -1,5 +1,5 @@
-/* Reads compilers' files through the program bfcplan-import: models (.onnx) as a dataflow graph in
- * JSON, and XLA's dumped buffer assignment as a CSV of lifetimes. */
+/* Reads files of compilers by running the program bfcplan-import: models (.onnx) as a dataflow
+ * graph in JSON, and XLA's dumped buffer assignment as a CSV of lifetimes. */
 #ifndef BFC_PLAN_IMPORT_H
 #define BFC_PLAN_IMPORT_H
 
@@ -10,13 +10,14 @@
 
 enum import_kind { IMPORT_NONE, IMPORT_GRAPH, IMPORT_LIFETIMES };
 
-/* Returns how bfcplan-import reads a file, by the end of its name; IMPORT_NONE: not at all. */
+/* Tells from the end of a file's name what bfcplan-import makes of the file: a graph or lifetimes;
+ * IMPORT_NONE: it does not read such files. */
 enum import_kind import_kind_of(const char *path);
 
 /*
- * Runs bfcplan-import, from the folder of this program or from PATH, and reads its output.
- * `dimensions` is its --dims, or NULL. False: `error` says why; it is empty if bfcplan-import has
- * printed the reason itself.
+ * Runs bfcplan-import, from the folder of this program or from PATH, on the file at `path`, and
+ * reads its output into `text`. `dimensions` is the value of its option --dims, or NULL. False:
+ * `error` says why; it is empty if bfcplan-import has printed the reason itself.
  */
 bool import_read(struct file_text *text, const char *path, const char *dimensions,
                  struct plan_error *error);

@@ -14,21 +14,23 @@
 #include "tools/plan/common/whole_file.h"
 
 #define SHOW_NANOSECONDS 250000000
-#define QUIET_SECONDS 0.5    /* a run that is shorter shows no progress */
-#define ESTIMATE_SECONDS 0.2 /* time after which a stage's remaining time is estimated */
+#define QUIET_SECONDS 0.5 /* a run of bfcplan that is shorter than this shows no progress */
+/* after this time in a stage its remaining time is estimated and shown */
+#define ESTIMATE_SECONDS 0.2
 #define WIPE "\r\033[K"
 
 bool progress_interrupted;
 
 static const struct progress_way *way;
-static enum stage stage; /* atomic */
-static bool have_plan;   /* atomic */
-static bool shown; /* atomic: whether the terminal shows a line of progress, which must be wiped */
-/* The lock guards the variables `showing`, `begun`, `limit` and `packing`. */
+static enum stage stage; /* atomic: the current stage */
+static bool have_plan;   /* atomic: whether there is a plan that is written after ^C */
+/* atomic: whether the terminal shows a line of progress, which must be wiped before other text */
+static bool shown;
+/* The lock guards `showing`, `begun`, `limit` and `packing`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool showing;
-static double begun; /* when the stage began, in seconds */
-static double limit; /* most time of the stage, in seconds; 0: not limited */
+static double begun; /* when the current stage began, in seconds */
+static double limit; /* how long the current stage may take, in seconds; 0: not limited */
 static struct solve_progress packing = {.peak = UINT64_MAX};
 static pthread_cond_t over;
 static pthread_t thread;
@@ -36,8 +38,8 @@ static pthread_t thread;
 static const char *const names[STAGES] = {
     "reading", "preparing", "packing", "checking", "writing", "looking for a period", "ordering"};
 
-/* Wipes the line that shows the progress, if there is one, and writes the text to standard
- * error. It runs in a signal handler, so it calls only what a handler may call. */
+/* Writes the text to standard error, after wiping the line that shows the progress if there is one.
+ * A signal handler calls this, so only async-signal-safe functions may be called here. */
 static void write_status(const char *text) {
     if (bfc_load_relaxed(&shown))
         (void)!write(STDERR_FILENO, WIPE, sizeof WIPE - 1);
@@ -79,14 +81,15 @@ static unsigned number_of(enum stage one) {
     return i + 1;
 }
 
-/* Returns the share of the current stage that is done. */
+/* Returns which share of the current stage is done, from 0 to 1. `spent` is how long the stage has
+ * taken so far, in seconds. */
 static double share_of(enum stage one, double spent) {
     if (one == STAGE_PACK)
         return packing.share;
     return limit <= 0 ? watch_share() : spent < limit ? spent / limit : 1;
 }
 
-/* Shows how far the current stage is. The caller must hold the lock. */
+/* Writes the line that shows how far the current stage is. The caller must hold the lock. */
 static void show_progress(void) {
     const enum stage now = bfc_load_relaxed(&stage);
     const double spent = bfc_now_seconds() - begun;
@@ -144,7 +147,7 @@ void progress_start(const struct progress_way *chosen) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    /* the lock is held until `showing` is set, so that the new thread does not read it before */
+    /* The new thread waits for the lock, so that it does not read `showing` before it is set. */
     pthread_mutex_lock(&lock);
     showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);

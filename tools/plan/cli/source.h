@@ -1,5 +1,5 @@
-/* Reads a file that a user names. The file's first bytes show whether it is a CSV of lifetimes or a
- * recorded trace. */
+/* Reads the file of lifetimes that a user names: a CSV, or a trace that a job recorded. Its first
+ * bytes show which it is. */
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 
@@ -9,24 +9,25 @@
 
 struct source_about {
     bool from_trace;
-    bool cut_off;           /* whether the end of the trace is missing */
-    uint32_t unknown_frees; /* frees that were left out, since their allocations are not known */
-    struct period period;   /* the trace's period */
+    bool cut_off; /* whether the end of the trace is missing */
+    /* number of frees that were left out, because the trace does not have their allocations */
+    uint32_t unknown_frees;
+    struct period period; /* the part of the trace that repeats */
 };
 
 /*
- * Reads lifetimes. A trace is folded to one period, and its streams are ignored without
- * `trace_streams`. `about` may be NULL.
+ * Reads lifetimes. Of a trace, the part that repeats (the period) is kept once. The streams in a
+ * trace are ignored unless `trace_streams` is set. `about` is filled in; it may be NULL.
  */
 bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
                  struct source_about *about, struct plan_error *error);
 
-/* Reads lifetimes as source_read does, but from `text`, which the caller has read from `path`.
- * Takes over `text`, also on failure. */
+/* Reads lifetimes as source_read does, but from `text`, which the caller has read from the file at
+ * `path`. `text` is freed or kept in `lifetimes`, also on failure. */
 bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                  bool trace_streams, struct source_about *about, struct plan_error *error);
 
-/* Reads a stream of events. */
+/* Reads the sequence of allocations and frees in a trace or a CSV, the whole of it. */
 bool source_read_events(struct events *events, const char *path, struct source_about *about,
                         struct plan_error *error);
 

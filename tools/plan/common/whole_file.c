@@ -9,19 +9,20 @@
 
 #include "base/atomic.h"
 
-/* The name of the open writer's temporary file. A file is made and its name stored here while
- * the lock is held, so that a signal handler that removes the file finds both or none. A thread
- * that holds the lock takes no signals: a handler in the same thread finds the lock free, and a
- * handler in another thread waits for a few system calls at most. */
+/* The name of the temporary file of the open writer; NULL: there is none. A temporary file is made
+ * and its name stored here while the lock is held, so that a signal handler that removes the file
+ * finds both or neither. A thread that holds the lock takes no signals. So a handler in the same
+ * thread finds the lock free, and a handler in another thread waits only for a few system calls. */
 static const char *unfinished;
-static bool locked; /* atomic */
+static bool locked; /* atomic: whether a thread holds the lock of `unfinished` */
 
 static void take_lock(void) {
     while (bfc_exchange_acquire(&locked, true))
         ;
 }
 
-/* sigprocmask is used, since in Linux it changes only the calling thread's mask */
+/* Blocks all signals in this thread, takes the lock, and returns which signals were blocked before.
+ * (On Linux sigprocmask concerns only the calling thread.) */
 static sigset_t lock_unfinished(void) {
     sigset_t all, before;
     sigfillset(&all);
@@ -115,7 +116,8 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
                   : plan_fail(error, "%s: does not fit into the host's memory", path);
 }
 
-/* Whether a rename can replace the file: it cannot replace devices and pipes. */
+/* Whether the file can be replaced by renaming another one. Devices and pipes must not be
+ * replaced. */
 static bool is_replaceable(const char *path) {
     struct stat about;
     return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
@@ -161,7 +163,8 @@ void file_abandon(struct file_writer *writer) {
     *writer = (struct file_writer){NULL, NULL, NULL};
 }
 
-/* Devices and pipes are only examined and not opened, since a pipe can be opened only once. */
+/* Tries to make the temporary file and discards it. A device or pipe is not even opened, because a
+ * pipe can be opened only once. */
 bool file_check_output(const char *path, struct plan_error *error) {
     struct file_writer writer;
     struct stat about;
@@ -181,7 +184,8 @@ bool file_close(struct file_writer *writer, struct plan_error *error) {
     errno = 0;
     good = fflush(writer->stream) == 0 && good;
     int reason = errno;
-    /* an earlier write has failed, and nobody knows any more why: the next fails alike */
+    /* If an earlier write has failed, its reason is not known any more; the next write fails for
+     * the same one. */
     if (!good && !reason && write(fileno(writer->stream), "", 1) < 0)
         reason = errno;
     good = fclose(writer->stream) == 0 && good;

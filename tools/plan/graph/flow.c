@@ -68,7 +68,8 @@ static bool add_edge(struct flow *flow, size_t *room, uint32_t from, uint32_t to
     return true;
 }
 
-/* Returns an array: for each tensor the node that writes over the tensor's memory, or NO_NODE. */
+/* Returns an array that has, for each tensor, the node that writes over the tensor's memory, or
+ * NO_NODE. */
 static uint32_t *find_overwriters(const struct graph *graph) {
     uint32_t *writer = malloc(((size_t)graph->tensors_count + 1) * sizeof *writer);
     if (!writer)
@@ -98,8 +99,8 @@ static bool find_edges(struct flow *flow) {
 }
 
 /*
- * Sorts edges by one of their ends, `key`. `list` gets the other ends; those of node n begin at
- * index at[n].
+ * Sorts edges by the node at one of their ends, `key`. `*list` gets the nodes at the other ends,
+ * and `*at` says where in `*list` those of each node begin.
  */
 static bool index_edges(const uint32_t *key, const uint32_t *other, uint32_t edges, uint32_t count,
                         uint32_t **at, uint32_t **list) {

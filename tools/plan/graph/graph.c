@@ -8,10 +8,10 @@
 #include "planner/common/watch.h"
 
 #define MOST_DEPTH 16
-#define PARSE_BYTES 65536 /* bytes that are parsed at a time */
-/* About which percentage of the time of reading a graph has passed when the text is parsed, when
- * all nodes are known, and when all inputs of nodes are known. The rest of the time goes to freeing
- * the text. */
+#define PARSE_BYTES 65536 /* how many bytes are parsed between two updates of the progress */
+/* How much of the time of reading a graph has passed, in percent, about, when the text is parsed,
+ * when all nodes are known, and when all inputs of nodes are known. The rest of the time goes to
+ * freeing the parsed text. */
 #define PARSE_PERCENT 55
 #define NODES_PERCENT 70
 #define INPUTS_PERCENT 80
@@ -21,12 +21,13 @@
 struct reader {
     struct graph *graph;
     struct plan_error *error;
-    struct names names; /* names of tensors; a name's number is that of the tensor */
+    struct names names; /* names of tensors; the number of a name is the index of the tensor */
     struct names node_names;
-    struct name *aliases;  /* by tensor: the name of its alias */
-    uint32_t *last_reader; /* by tensor: the node that read it last */
+    /* for each tensor: the name of the tensor whose memory it shares; empty: none */
+    struct name *aliases;
+    uint32_t *last_reader; /* for each tensor: the last node so far that reads it */
     uint32_t tensors_room, inputs_room;
-    char where[96]; /* the node or tensor that is being read, for messages */
+    char where[96]; /* which node or tensor is being read, for error messages */
 };
 
 void graph_free(struct graph *graph) {
@@ -48,7 +49,8 @@ static bool fail_named(struct reader *reader, const char *why, struct name name)
                      shown, name.text);
 }
 
-/* Copies a name into the graph's own text, which has room for the whole file and never moves. */
+/* Copies a name into graph->text. That memory is as large as the whole file and never moves, so
+ * pointers to names stay valid. */
 static struct name keep_name(struct graph *graph, const char *text, size_t length) {
     char *copy = graph->text.bytes + graph->text.size;
     memcpy(copy, text, length);
@@ -98,8 +100,8 @@ static bool read_flag(struct reader *reader, struct json_object *object, const c
     return true;
 }
 
-/* Finds the array that an object has under a key; NULL if it has no such key. False: the value is
- * no array. */
+/* Sets `*array` to the array under a key of a JSON object; to NULL if the object has no such key.
+ * False: the value is no array. */
 static bool read_array(struct reader *reader, struct json_object *object, const char *key,
                        struct json_object **array) {
     *array = NULL;
@@ -177,7 +179,8 @@ static void locate_error(struct reader *reader, const char *what, size_t number,
              shown > 0 ? " ('" : "", shown, shown > 0 ? name.text : "", shown > 0 ? "')" : "");
 }
 
-/* In the first pass over the nodes, reads a node with its outputs. */
+/* Reads a node and its outputs. Inputs are read by read_inputs in a second pass over the nodes,
+ * since they may name outputs of later nodes. */
 static bool read_node(struct reader *reader, struct json_object *object, uint32_t number) {
     static const char *const keys[] = {"name", "inputs", "outputs", "workspace", NULL};
     struct node *node = &reader->graph->nodes[number];
@@ -219,7 +222,7 @@ static bool add_input(struct reader *reader, struct node *node, uint32_t tensor)
     return true;
 }
 
-/* In the second pass, when all tensors are known, reads a node's inputs. */
+/* Reads the inputs of a node, in a second pass over the nodes: only then are all tensors known. */
 static bool read_inputs(struct reader *reader, struct json_object *object, uint32_t number) {
     struct node *node = &reader->graph->nodes[number];
     struct json_object *array;
@@ -276,7 +279,7 @@ static bool read_kept(struct reader *reader, struct json_object *array) {
     return true;
 }
 
-/* Makes one pass over the nodes, after which `percent` of the reading is done. */
+/* Calls `read` for each node. After that, `percent` of the work of reading the graph is done. */
 static bool read_nodes(struct reader *reader, struct json_object *nodes, uint64_t percent,
                        bool (*read)(struct reader *, struct json_object *, uint32_t)) {
     const uint32_t count = reader->graph->nodes_count;
@@ -325,8 +328,8 @@ static unsigned line_of(const struct file_text *text, size_t at) {
     return line;
 }
 
-/* Parses the text piece by piece, so that progress can be shown; the zero byte after the text is
- * part of the last piece. `*end` is set to where parsing has stopped, and `*reason` to why. */
+/* Parses the JSON text in pieces, so that progress can be shown. The zero byte after the text is
+ * part of the last piece. Sets `*end` to where parsing has stopped, and `*reason` to why. */
 static struct json_object *parse_pieces(struct json_tokener *tokener, const struct file_text *text,
                                         size_t *end, enum json_tokener_error *reason) {
     struct json_object *root = NULL;
@@ -339,7 +342,8 @@ static struct json_object *parse_pieces(struct json_tokener *tokener, const stru
         *end = at + json_tokener_get_parse_end(tokener);
         watch_add(PARSE_BYTES);
     }
-    /* nothing but blanks may follow the value, also in the pieces that were not parsed */
+    /* After the value only blanks may follow. The pieces after it were not parsed, so they are
+     * checked here. */
     *end += strspn(text->bytes + *end, " \t\r\n");
     if (*reason == json_tokener_success && *end < text->size)
         *reason = json_tokener_error_parse_unexpected;

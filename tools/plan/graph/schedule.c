@@ -8,17 +8,23 @@
 #include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
-#define MOST_SEARCHED 10000 /* for a graph with more nodes, no better order is searched for */
-#define MOVES_PER_LOOK 64   /* how many moves are tried between two readings of the clock */
+/* for a graph with more nodes, only the best of the simple orders is chosen, since searching for a
+ * better one takes too long */
+#define MOST_SEARCHED 10000
+/* how many changes of an order are tried between two readings of the clock */
+#define MOVES_PER_LOOK 64
 
 struct scheduler {
     const struct graph *graph;
     struct flow flow;
     struct scale scale;
     struct plan_error *error;
-    uint32_t *waiting; /* by node: how many of its predecessors have not run yet */
-    uint32_t *queue;   /* ready nodes; for order_dfs, its stack */
-    uint32_t *at;      /* by node: its step; for order_dfs, its next predecessor to visit */
+    /* for each node: how many of the nodes that must run before it have not run yet */
+    uint32_t *waiting;
+    uint32_t *queue; /* nodes that can run now; order_dfs uses the array as its stack */
+    /* for each node: its position in the order; in order_dfs, the index of its next predecessor to
+     * visit */
+    uint32_t *at;
     uint64_t random;
 };
 
@@ -52,7 +58,8 @@ static void count_waiting(struct scheduler *s) {
         s->waiting[n] = s->flow.prior_at[n + 1] - s->flow.prior_at[n];
 }
 
-/* Orders nodes breadth-first: first ready, first run. False: the graph has a cycle. */
+/* Orders nodes breadth-first: nodes run in the order in which they become able to run. False: the
+ * graph has a cycle. */
 static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
     uint32_t done = 0, ready = 0;
@@ -73,8 +80,8 @@ static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
 }
 
 /*
- * Orders nodes depth-first from each node without successors: the nodes that a node needs run just
- * before that node. The graph must have no cycle.
+ * Orders nodes depth-first, beginning at each node that no other depends on: the nodes that a node
+ * needs run just before it. The graph must have no cycle.
  */
 static void order_dfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
@@ -113,8 +120,9 @@ static bool order_given(struct scheduler *s, uint32_t *nodes) {
 }
 
 /*
- * Returns by how many bytes the live memory grows if the node runs next: the bytes of the outputs
- * that it creates, less the bytes of the inputs that no later node reads.
+ * Returns by how many bytes the live memory grows if node `number` runs next: the bytes of its
+ * outputs that are not alive yet, less the bytes of its inputs that no later node reads. `readers`
+ * has how many reads of each tensor's memory are still to come.
  */
 static double net_growth(const struct scheduler *s, const uint32_t *readers, const bool *born,
                          uint32_t number) {
@@ -147,7 +155,8 @@ static void run_node(struct scheduler *s, uint32_t *readers, bool *born, uint32_
             s->queue[(*ready)++] = flow->next[e];
 }
 
-/* List scheduling: always takes the ready node with the least net growth; O(n × ready). */
+/* List scheduling: of the nodes that can run, always takes the one after which the live memory has
+ * grown least. Takes time in O(n × nodes that can run at a time). */
 static bool order_list(struct scheduler *s, uint32_t *nodes) {
     const size_t tensors = (size_t)s->graph->tensors_count + 1;
     uint32_t *readers = malloc(tensors * sizeof *readers);
@@ -179,8 +188,8 @@ static bool order_list(struct scheduler *s, uint32_t *nodes) {
     return good || plan_fail_memory(s->error);
 }
 
-/* Finds the first and the last step to which the node may move: after its last predecessor and
- * before its first successor. */
+/* Finds the first and the last position in the order to which the node may move: after all nodes
+ * that it needs, and before all that need it. */
 static void find_room(const struct scheduler *s, uint32_t node, uint32_t *least, uint32_t *most) {
     const struct flow *flow = &s->flow;
     *least = 0;
@@ -206,7 +215,8 @@ static uint32_t draw_below(struct scheduler *s, uint32_t below) {
     return (uint32_t)(random_unit(&s->random) * below);
 }
 
-/* Draws at random to which step a node is moved; half of the moves are near the peak. */
+/* Chooses at random which position's node is moved. Half of the choices are near the position at
+ * which the most memory is live. */
 static uint32_t draw_step(struct scheduler *s, uint32_t peak_at) {
     const uint32_t count = s->flow.count;
     const uint32_t window = count < 16 ? count : 16 + count / 16;
@@ -236,7 +246,8 @@ static bool try_move(struct scheduler *s, uint32_t *nodes, struct cost *cost) {
     return false;
 }
 
-/* Moves nodes until the time is over, or many moves in a row have improved nothing. */
+/* Improves an order by moving single nodes to other positions, until the time is over or many moves
+ * in a row have not lowered the peak. */
 static void improve_order(struct scheduler *s, uint32_t *nodes, double seconds) {
     const double end = bfc_now_seconds() + seconds;
     struct cost cost = flow_cost(&s->flow, &s->scale, nodes);
@@ -271,7 +282,8 @@ static bool order_min_peak(struct scheduler *s, double seconds, uint32_t *nodes)
     double least = flow_cost(&s->flow, &s->scale, nodes).peak;
     order_dfs(s, other);
     keep_better(s, nodes, other, &least);
-    /* the order in the file may be one that cannot run; that is no error here */
+    /* The order in the file may be impossible. That is no error here, where it is only one of
+     * several orders that are tried. */
     s->error = &ignored;
     if (order_given(s, other))
         keep_better(s, nodes, other, &least);
@@ -314,7 +326,7 @@ bool schedule(const struct graph *graph, enum schedule_order order, double secon
     return good;
 }
 
-#define SHOWN 40 /* bytes of a name in a message */
+#define SHOWN 40 /* how many bytes of a name a message shows */
 
 static const char workspace_suffix[] = ".workspace";
 
@@ -326,8 +338,8 @@ static struct name workspace_name(struct lifetimes *lifetimes, struct name node)
     return (struct name){text, node.length + sizeof workspace_suffix - 1};
 }
 
-/* Reports a name that two rows would have. No two tensors have the same name, and no two nodes, so
- * the name is that of a tensor and also that of a node's workspace. */
+/* Reports that two rows would have the same name. Tensors have different names, and so have nodes,
+ * so the name must be that of a tensor and of a node's workspace. */
 static bool fail_twice(const struct lifetimes *lifetimes, struct name name,
                        struct plan_error *error) {
     const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
@@ -353,7 +365,8 @@ static bool add_row(struct lifetimes *lifetimes, struct name name, uint32_t birt
 }
 
 /*
- * Fills in the lives of tensors by step. A tensor that no node reads lives while its producer runs.
+ * Finds the steps at which each tensor begins and ceases to live. A tensor that no node reads lives
+ * while the node that writes it runs.
  */
 static void find_lives(const struct graph *graph, const uint32_t *nodes, uint32_t *birth,
                        uint32_t *death) {

@@ -1,12 +1,13 @@
 /*
- * Orders of execution of a dataflow graph, and the memory that they need: the most live bytes,
- * where inputs, outputs and workspace of a node are alive together while it runs.
+ * Finds orders of execution of a dataflow graph, and the lifetimes of its tensors in such an order.
+ * Inputs, outputs and workspace of a node are alive together while the node runs.
  *
- * min-peak tries list scheduling that takes the ready node with the least net growth of memory, and
- * the other orders. A local search then improves the best of them: a node near the peak moves to
- * another place between its last producer and its first consumer, if that does not raise the peak
- * (XLA's and IREE's schedulers do the first part; the second after Ahn et al., SERENITY, MLSys
- * 2020, in spirit). All of it O(n + edges) an evaluation.
+ * The order min-peak keeps the most bytes that are alive at a time (the peak) low. It tries the
+ * other orders, and list scheduling that always takes the node after which live memory grows least
+ * (as XLA's and IREE's schedulers do), and improves the best of them by a local search: a node near
+ * the peak moves to another position between the nodes that it needs and those that need it, if
+ * that does not raise the peak (after Ahn et al., SERENITY, MLSys 2020, in spirit). To compute the
+ * peak of one order takes time in O(n + edges).
  */
 #ifndef BFC_PLAN_SCHEDULE_H
 #define BFC_PLAN_SCHEDULE_H
@@ -17,14 +18,16 @@
 enum schedule_order { ORDER_GIVEN, ORDER_DFS, ORDER_BFS, ORDER_MIN_PEAK };
 
 /*
- * Writes the nodes in order of execution. A node runs after those that produce its inputs; one that
- * writes over an input (alias) runs after all others that read it. False: a cycle, a given order
- * that cannot run, no memory.
+ * Writes the indexes of the nodes in order of execution to `nodes`. A node runs after those that
+ * write its inputs; a node that writes over an input (alias) runs after all others that read it.
+ * `seconds` and `seed` are for min-peak. False: the graph has a cycle, the given order is
+ * impossible, or there is no memory.
  */
 bool schedule(const struct graph *graph, enum schedule_order order, double seconds, uint64_t seed,
               uint32_t *nodes, struct plan_error *error);
 
-/* One row for each tensor, and one, NODE.workspace, for each node that has one. */
+/* Makes the lifetimes of the graph's tensors for the order `nodes`: a row for each tensor, and a
+ * row NODE.workspace for each node that has workspace. */
 bool schedule_lifetimes(struct lifetimes *lifetimes, const struct graph *graph,
                         const uint32_t *nodes, struct plan_error *error);
 

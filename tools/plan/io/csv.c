@@ -14,7 +14,7 @@ static const char *const column_names[COLUMNS] = {"id",    "lower", "upper",  "s
                                                   "group", "space", "offset", "stream"};
 
 #define ROWS_PER_WATCH 4096
-#define SHOWN 40 /* how many bytes of a bad field a message shows */
+#define SHOWN 40 /* how many bytes of a wrong field an error message shows */
 
 struct reader {
     struct lifetimes *lifetimes;
@@ -22,12 +22,13 @@ struct reader {
     char *at;
     char *end;
     uint32_t line;
-    int place[COLUMNS]; /* by column: the number of its field in each line; -1: the file has no such
-                           column */
-    int fields;         /* number of fields in the header */
+    /* for each column: the number of its field in a line, from 0; -1: the file has no such
+     * column */
+    int place[COLUMNS];
+    int fields; /* how many fields the first line has; all other lines must have as many */
     struct names groups;
     struct names streams;
-    struct name *aliases; /* by row: the name in its column "alias", if the file has that column */
+    struct name *aliases; /* for each row: its field "alias"; NULL if the file has no such column */
     uint32_t room;
 };
 
@@ -51,8 +52,8 @@ static struct name trim_blanks(char *from, char *to) {
     return (struct name){from, (size_t)(to - from)};
 }
 
-/* Unescapes the quoted field at `from` in place. Returns the byte after its closing quote; NULL:
- * there is none. */
+/* Removes the quotes of the quoted field at `from`, in place. Returns the byte after its closing
+ * quote; NULL: there is no closing quote. */
 static char *unquote_field(char *from, const char *line_end, struct name *field) {
     char *write = from;
     char *read = from + 1;
@@ -69,8 +70,8 @@ static char *unquote_field(char *from, const char *line_end, struct name *field)
     return read + 1;
 }
 
-/* Splits the line from reader->at to line_end into fields and returns their number; -1: the line is
- * malformed, and the error says how. */
+/* Splits the line from reader->at to `line_end` into fields, and returns how many; -1: the line is
+ * malformed, and reader->error says how. */
 static int split_line(struct reader *reader, char *line_end, struct name fields[COLUMNS]) {
     char *at = reader->at;
     for (int count = 0;; count++) {
@@ -102,8 +103,8 @@ static int split_line(struct reader *reader, char *line_end, struct name fields[
     }
 }
 
-/* Finds the next line that is not blank, sets reader->at to its start and returns its end; NULL at
- * the end of the text. */
+/* Finds the next line from `from` on that is not blank, sets reader->at to its start, and returns
+ * its end; NULL: the text has ended. */
 static char *next_line(struct reader *reader, char *from) {
     while (from < reader->end) {
         char *line_end = memchr(from, '\n', (size_t)(reader->end - from));
@@ -172,13 +173,14 @@ static bool grow_rows(struct reader *reader) {
     return true;
 }
 
-/* Returns the row's field in a column; an empty field if the file has no such column. */
+/* Returns a row's field in a column; an empty field if the file has no such column. */
 static struct name field_of(const struct reader *reader, const struct name *fields, int column) {
     const int place = reader->place[column];
     return place < 0 ? (struct name){"", 0} : fields[place];
 }
 
-/* Returns the number of a label in its table; ROW_NONE for an empty field. */
+/* Sets `*number` to the number of a label (of a group or stream) in the table `names`, where it is
+ * added if it is new; ROW_NONE for an empty field. False: no memory. */
 static bool read_label(struct reader *reader, struct names *names, struct name field,
                        uint32_t *number) {
     bool fresh;

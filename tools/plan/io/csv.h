@@ -1,10 +1,11 @@
 /*
- * Lifetimes as comma-separated text.
+ * Reads and writes lifetimes of buffers as comma-separated text.
  *
  * The first line names the columns, in any order: id, lower, upper, size; optional: alias, group,
- * space, offset, stream. One row a buffer, in any order; half-open lifetimes [lower, upper). Fields
- * may be quoted ("a,b", with "" for a quote); blank lines and spaces around fields are skipped;
- * line ends are LF or CRLF. An empty optional field means that the row has no such constraint.
+ * space, offset, stream. Each further line is a buffer, in any order, that lives from time `lower`
+ * on and no longer at `upper`. Fields may be quoted ("a,b", with "" for a quote); blank lines and
+ * spaces around fields are skipped; line ends are LF or CRLF. An empty optional field means that
+ * the buffer has no such constraint.
  */
 #ifndef BFC_PLAN_CSV_H
 #define BFC_PLAN_CSV_H
@@ -13,16 +14,17 @@
 
 #include "planner/model/lifetimes.h"
 
-/* Takes over `text` (also on failure). Free with lifetimes_free. */
+/* Reads lifetimes from `text`, which becomes part of them; on failure it is freed. lifetimes_free
+ * frees them. */
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                struct plan_error *error);
 
-/* Writes id,lower,upper,size of the first `visible` rows, in their order, and offset; or with
- * `offsets` NULL, alias if any row has one. */
+/* Writes a line for each buffer, with the columns id, lower, upper and size; also offset, or, if
+ * `offsets` is NULL, alias if any buffer has one. */
 bool csv_write(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
                struct plan_error *error);
 
-/* Writes a field, in quotes if it has commas or quotes in it (RFC 4180). */
+/* Writes a field; in quotes if it contains commas or quotes (RFC 4180). */
 void csv_write_field(FILE *stream, struct name field);
 
 #endif

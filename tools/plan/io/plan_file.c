@@ -4,10 +4,10 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-/* which share of the time of writing a plan it takes, about, to make the plan's bytes */
+/* Of the time of writing a plan, about this percentage goes to making its bytes in memory. */
 #define IMAGE_PERCENT 70
 
-/* Writes the text and counts its bytes as steps (watch.h). */
+/* Writes the bytes in pieces, and counts them as steps of the progress (watch.h). */
 static void write_all(const struct file_text *text, FILE *stream) {
     for (size_t at = 0; at < text->size; at += WRITE_BYTES) {
         const size_t rest = text->size - at;

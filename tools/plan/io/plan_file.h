@@ -1,4 +1,4 @@
-/* Plan files: written whole or not at all. */
+/* Writes plans to files, which appear whole or not at all. */
 #ifndef BFC_PLAN_PLAN_FILE_H
 #define BFC_PLAN_PLAN_FILE_H
 

@@ -16,18 +16,19 @@
 #define TOP 50.0
 #define BOTTOM 60.0
 #define ARENA_GAP 24.0
-#define LEAST_SIDE 0.35 /* the smallest side of a rectangle, so that it can be seen */
-#define MOST_ARENAS 64  /* the most arenas that are drawn */
-#define TICKS 8         /* about how many marks an axis has */
+/* rectangles are drawn at least this wide and high, so that they can be seen */
+#define LEAST_SIDE 0.35
+#define MOST_ARENAS 64 /* how many arenas (separate memories) are drawn at most */
+#define TICKS 8        /* about how many marks an axis has */
 
 struct canvas {
     const struct plot *plot;
     FILE *stream;
-    uint64_t first; /* the tick at the left end of the axis of time */
-    double span;    /* how many ticks the axis of time shows */
-    double scale;   /* pixels for each byte */
+    uint64_t first; /* the time at the left end of the axis of time, in ticks */
+    double span;    /* how many ticks (units of time) the axis of time shows */
+    double scale;   /* how many pixels a byte is high */
     uint32_t arenas;
-    double floor[MOST_ARENAS]; /* pixels: where each arena's address 0 lies */
+    double floor[MOST_ARENAS]; /* for each arena: where its address 0 is, in pixels from the top */
 };
 
 static const char *const fills[PLOT_COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f"};
@@ -47,7 +48,8 @@ static uint64_t top_of(const struct plot_arena *arena) {
     return arena->peak > arena->bound ? arena->peak : arena->bound;
 }
 
-/* Lays the arenas out from the bottom up, all at one scale. */
+/* Finds the scales of both axes, and where each arena (separate memory) is drawn: one above the
+ * other, all at the same scale. */
 static void lay_out(struct canvas *canvas) {
     const struct plot *plot = canvas->plot;
     uint64_t last = 0;
@@ -146,8 +148,9 @@ static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t byte
             bfc_bytes_text(bytes, text, sizeof text));
 }
 
-/* A round step for about TICKS marks: 1, 2 or 5 times a power of ten, or a power of two for bytes.
- * It is computed by multiplications, since exp2, log2 and pow would need glibc 2.29. */
+/* Returns a round distance between marks, so that an axis has about TICKS of them: 1, 2 or 5 times
+ * a power of ten, or a power of two for bytes. It is computed by multiplications, because exp2,
+ * log2 and pow would need glibc 2.29. */
 static double step_of(double range, bool binary) {
     const double rough = range / TICKS;
     double power = 1;
@@ -189,7 +192,7 @@ static void draw_address_axis(const struct canvas *canvas, uint32_t arena) {
         fprintf(canvas->stream, "<text x=\"%.0f\" y=\"%.2f\" text-anchor=\"end\">%s</text>\n",
                 LEFT - 6, y + 4, bfc_bytes_text((uint64_t)at, text, sizeof text));
         if ((double)top * canvas->scale < 30)
-            break; /* the picture of this arena is too low for more than one mark on its axis */
+            break; /* the arena's picture is too low for more than one mark */
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "planner/common/watch.h"
 
-#define BLOCK_RECORDS 8192 /* how many records trace_write puts into one block */
+#define BLOCK_RECORDS 8192 /* how many records trace_write puts into one block of the file */
 
 struct reader {
     struct trace *trace;
@@ -107,8 +107,8 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
     return true;
 }
 
-/* Whether the rest of the file is the end of a trace whose writing was cut short: it is too short
- * for its block, or it is all zeros. */
+/* Whether the rest of the file is an incomplete block, because the writing of the trace was cut
+ * short: the file ends within the block, or the rest is all zeros. */
 static bool is_tail(const struct reader *reader, struct bfc_trace_block *block) {
     const size_t left = (size_t)(reader->end - reader->at);
     if (left < sizeof *block)
@@ -137,8 +137,8 @@ static bool read_records(struct reader *reader, const struct bfc_trace_block *bl
     return true;
 }
 
-/* Returns the contents of a block that holds no records, with a zero byte behind them; NULL: the
- * block could not be read. */
+/* Returns the content of a block that holds something else than records, with a zero byte behind
+ * it; NULL: the block could not be read, and reader->error says why. */
 static char *read_payload(struct reader *reader, const struct bfc_trace_block *block) {
     if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS) {
         fail_block(reader, "its size is not from 1 to 1048576 bytes");

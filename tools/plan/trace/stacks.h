@@ -1,6 +1,8 @@
 /*
- * The call stacks of a trace: its blocks of BFC_TRACE_STACKS, one after another. Thread-safety: one
- * thread at a time.
+ * Reads and writes the call stacks of a trace file, which are in its blocks of the kind
+ * BFC_TRACE_STACKS.
+ *
+ * Thread-safety: one thread at a time.
  */
 #ifndef BFC_PLAN_STACKS_H
 #define BFC_PLAN_STACKS_H
@@ -10,27 +12,28 @@
 
 struct table {
     char *bytes;
-    size_t size; /* in bytes */
+    size_t size; /* bytes that the table has */
 };
 
 struct stacks {
-    struct table sites, frames, objects, texts; /* tables of layout/who.h, not checked */
-    uint32_t executable;                        /* offset in the texts */
+    /* tables as in layout/who.h; nothing in them has been checked */
+    struct table sites, frames, objects, texts;
+    uint32_t executable; /* offset in `texts` of the path of the recorded program */
 };
 
-/* Appends the contents of a block to the stacks. False: their size contradicts the counts in them,
- * or the host has no memory. */
+/* Appends the call stacks in `payload`, the content of a block of the trace file. False: the size
+ * of the content contradicts the counts in it, or there is no memory. */
 bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
 
-/* Returns the contents of one block that holds all stacks; the caller frees them. NULL: the host
- * has no memory. */
+/* Returns the content of a block that holds all stacks, `*size` bytes, which the caller frees.
+ * NULL: no memory. */
 char *stacks_payload(const struct stacks *stacks, size_t *size);
 
 uint32_t stacks_sites(const struct stacks *stacks);
 
-/* Converts the stacks into the form of a job's answer (layout/who.h), with every index checked.
- * Free the answer with bfc_who_free. False: there are no stacks, they are damaged, or the host
- * has no memory. */
+/* Converts the call stacks into the form of a job's answer to bfcstat who (layout/who.h), and
+ * checks every index. bfc_who_free frees the answer. False: there are no stacks, they are damaged,
+ * or there is no memory. */
 bool stacks_who(const struct stacks *stacks, struct bfc_who *who);
 
 void stacks_free(struct stacks *stacks);

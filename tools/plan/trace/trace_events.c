@@ -22,8 +22,9 @@ static bool collect_refusals(struct events *events, const struct trace *trace) {
     return events->refusals;
 }
 
-/* The allocations of a trace sorted by serial. `index` is first the number of the record, and that
- * of the allocation once its record has been added. */
+/* The allocations of a trace, sorted by serial number. `index` is first the index of the
+ * allocation's record in the trace; once that record has been added, it is the index of the
+ * allocation among the events. */
 struct serials {
     struct keyed *list;
     uint32_t count;
@@ -141,8 +142,8 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
         deaths[i] = (struct keyed){lifetimes->rows[i].birth,
-                                   i}; /* the list is sorted by birth first, because the sort by
-                                          death, which follows, is stable */
+                                   i}; /* Sorted by birth first: the sort by death, which follows,
+                                          keeps this order among equal deaths. */
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)
