@@ -35,13 +35,14 @@ struct picture {
     uint32_t calls, regions;
 };
 
-/* Whether an entry of the log is drawn. Failed allocations are not drawn, and of blocks only those
- * of device 0, since each device has regions of the same numbers. */
-static bool is_shown(const struct input *input, const struct log_entry *entry) {
-    if (entry->op == LOG_FAIL)
-        return false;
-    bool is_block = entry->op == LOG_ALLOCATE || entry->op == LOG_FREE;
-    return !is_block || input->events.allocations[entry->allocation].device == 0;
+/* Whether an entry of the log is drawn. Failed allocations are not, and of several devices only
+ * device 0 is, since the regions of each device have the numbers from 1. */
+static bool is_shown(const struct log_entry *entry) {
+    return entry->op != LOG_FAIL && entry->device == 0;
+}
+
+static bool shows_region(const struct log_entry *entry) {
+    return entry->op == LOG_RESERVE && is_shown(entry);
 }
 
 static uint32_t *slot_of(const struct input *input, struct picture *picture,
@@ -74,12 +75,12 @@ static void stack_blocks(const struct input *input, const struct log *log,
                          struct picture *picture) {
     uint64_t *starts = picture->offset;
     for (size_t i = 0; i < log->count; i++)
-        if (log->list[i].op == LOG_RESERVE) {
+        if (shows_region(&log->list[i])) {
             starts[log->list[i].region] = log->list[i].address - picture->height;
             picture->height += log->list[i].bytes;
         }
     for (size_t i = 0; i < log->count; i++)
-        if (is_shown(input, &log->list[i]))
+        if (is_shown(&log->list[i]))
             add_entry(input, picture, &log->list[i]);
 }
 
@@ -109,7 +110,7 @@ static void put_path(const struct picture *picture, unsigned colour, FILE *strea
     fputs("\"/>\n", stream);
 }
 
-static void put_picture(const struct picture *picture, FILE *stream) {
+static void put_picture(const struct picture *picture, bool several, FILE *stream) {
     fprintf(stream,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
             "font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -119,16 +120,16 @@ static void put_picture(const struct picture *picture, FILE *stream) {
     for (unsigned colour = 0; colour < COLOURS; colour++)
         put_path(picture, colour, stream);
     fprintf(stream,
-            "<text x=\"%g\" y=\"%g\">calls 0 to %u</text>\n"
+            "<text x=\"%g\" y=\"%g\">calls 0 to %u%s</text>\n"
             "<text x=\"%g\" y=\"%g\">%u regions, %.1f MiB in all; grey: reserved, coloured: in "
             "use</text>\n</svg>\n",
-            MARGIN, HEIGHT - MARGIN / 2, picture->calls, MARGIN, MARGIN / 2, picture->regions,
-            (double)picture->height / 1048576);
+            MARGIN, HEIGHT - MARGIN / 2, picture->calls, several ? ", of device 0 alone" : "",
+            MARGIN, MARGIN / 2, picture->regions, (double)picture->height / 1048576);
 }
 
 static bool make_room(const struct input *input, const struct log *log, struct picture *picture) {
     for (size_t i = 0; i < log->count; i++)
-        if (log->list[i].op == LOG_RESERVE && log->list[i].region > picture->regions)
+        if (shows_region(&log->list[i]) && log->list[i].region > picture->regions)
             picture->regions = log->list[i].region;
     size_t slots = (size_t)input->events.allocations_count + picture->regions + 1;
     picture->boxes = malloc((log->count + 1) * sizeof *picture->boxes);
@@ -145,7 +146,7 @@ bool show_plot(const struct input *input, const struct log *log, const char *pat
     good = good && file_open(&writer, path, error);
     if (good) {
         stack_blocks(input, log, &picture);
-        put_picture(&picture, writer.stream);
+        put_picture(&picture, input->devices > 1, writer.stream);
         good = file_close(&writer, error);
     }
     free(picture.boxes);

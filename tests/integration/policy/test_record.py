@@ -88,6 +88,17 @@ class Record(unittest.TestCase):
         self.assertEqual(said, "")
         self.assertEqual((figures["pairs"], figures["peak_live"], figures["failed"]), (3, 40 << 20, 0))
 
+    def test_a_plot_is_of_one_device(self):
+        """The second device's regions have the same numbers as the first one's."""
+        picture, one = (os.path.join(self.folder.name, name) for name in ("several.svg", "one.svg"))
+        self.run_actor("alloc", 10, "device", 1, "alloc", 300, "device", 0, "free", SIM_DEVICES="2")
+        self.replay(None, "--plot", picture)
+        self.run_actor("alloc", 10, "free", SIM_DEVICES="2")
+        self.replay(None, "--plot", one)
+        with open(picture, encoding="utf-8") as several, open(one, encoding="utf-8") as file:
+            shown, alone = (re.search(r"([0-9]+ regions, [0-9.]+ MiB).*", text.read())[0] for text in (several, file))
+        self.assertEqual(shown, alone)
+
     def test_every_call_of_a_fast_program(self):
         self.assertEqual(self.run_actor("loop", 50000).returncode, 0)
         self.assertEqual(self.replay()[0]["pairs"], 50000)
