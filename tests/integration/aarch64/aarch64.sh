@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$root" || exit 1
 
 fail() { echo "$*" && exit 1; }
-flags=(-std=c17 -O2 -fPIC -D_GNU_SOURCE "-DBFC_VERSION=\"$version\"" -I. -isystem "$cuda" -fvisibility=hidden)
+flags=(-std=c17 -O1 -fPIC -D_GNU_SOURCE "-DBFC_VERSION=\"$version\"" -I. -isystem "$cuda" -fvisibility=hidden)
 sim=(-D__CUDA_API_VERSION_INTERNAL -D__CUDA_API_PUSH_VISIBILITY_DEFAULT)
 mkdir "$work/sim" "$work/bin"
 # As sim/meson.build builds it; the source files of a room are all of one library.

@@ -161,7 +161,7 @@ def main():
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="bfc-package-") as folder:
         check_refusals(folder)
-        said = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", folder, JOBS="2", MICROHTTPD=MICROHTTPD)
+        said = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", "--draft", folder, JOBS="2", MICROHTTPD=MICROHTTPD)
         wheel = said.splitlines()[0]
         assert ("have no exporter (bfcstat serve)" in said) == (not MICROHTTPD), said
         environment = os.path.join(folder, "environment")
