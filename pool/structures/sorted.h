@@ -4,14 +4,15 @@
  * A treap (R. Seidel, C. Aragon, "Randomized search trees", 1996) whose links are the `before` and
  * `after` of the block records, and whose priorities are hashes of the blocks' addresses. Policies
  * that promise the smallest block that fits, lowest in address among equals, use it instead of
- * bins. O(log blocks) expected. The pool's lock guards it. The functions return 0 for no block.
+ * bins. O(log blocks) expected. The pool's lock guards it. The functions return 0 if there is no
+ * such block.
  */
 #ifndef BFC_POOL_SORTED_H
 #define BFC_POOL_SORTED_H
 
 #include "pool/structures/block.h"
 
-/* Whether block a comes before block b. */
+/* Whether block a comes before block b in the order of zone, size and address. */
 bool sorted_precede(const struct block *a, const struct block *b);
 
 void sorted_insert(block_index *root, struct block *blocks, block_index b);
