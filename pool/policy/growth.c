@@ -85,7 +85,7 @@ static uint64_t pytorch_growth(uint64_t size) {
 }
 
 /* Returns the size of the next region by the policy's own rule, which applies with growth `double`,
- * and with `preallocate` after the first region. */
+ * and with `preallocate` for all but the preallocated region. */
 static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_TF)
         return tf_growth(pool, size);
@@ -177,8 +177,8 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* Doubles the step of policy bfc until it reaches `size`, and then once more, but not beyond
- * RAMP_TOP or growth_max. */
+/* Doubles the step of policy bfc until it reaches `size`, and then once more, but no more once the
+ * step has reached RAMP_TOP or growth_max. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

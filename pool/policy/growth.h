@@ -83,7 +83,7 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* Returns how many of the `lacking` bytes of a block get pages that hold nothing else: all of them
- * if they are many, otherwise 0. */
+ * if they are many and the page rule is auto, otherwise 0. */
 uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a

@@ -127,8 +127,8 @@ struct holes {
     uint64_t count[64], bytes[64];
 };
 
-/* Whether there are blocks on both sides of b that are in use. If not, addresses without pages
- * follow or precede b, so b may grow, and is not a hole. */
+/* Whether no neighbour of b is a range of addresses without pages. If one is, b may grow into that
+ * range, so it does not count as enclosed by blocks in use. */
 static bool is_enclosed(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks, *at = &blocks[b];
     return block_state(&blocks[at->previous]) != BLOCK_BARE &&

@@ -82,8 +82,8 @@ enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
 /* Idle regions are merged (surplus.c) only if the pool has taken at least NEW_REGIONS regions since
- * the last time, and at most FREES_WATCHED frees ago: a pool that has not grown for that long is
- * large enough as it is. */
+ * the last time, and the last of them fewer than FREES_WATCHED frees ago: a pool that has not grown
+ * for that long is large enough as it is. */
 enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {

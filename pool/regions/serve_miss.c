@@ -20,12 +20,12 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* The longest time that an allocation waits in all for pending blocks while the pool could still
+/* The longest time in all that an allocation waits for pending blocks while the pool could still
  * grow. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
-/* Tries the request again without the policy's rounding, so that it does not fail for want of bytes
- * that only rounding added. */
+/* Tries the request again without the policy's rounding, so that it does not fail for lack of bytes
+ * that only rounding has added. */
 static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
     struct request least = *request;
@@ -34,8 +34,9 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* Takes a block that the policy refuses. Otherwise regions would go back, and a release that waits
- * for the device may wait for what this thread does next. */
+/* If the upstream's `release` may wait for the device: serves the request from a block that the
+ * policy refuses. Otherwise the last resorts would give regions back, and that wait may be for
+ * something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
@@ -80,8 +81,9 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    /* A release that is under way may be over only after the device's first refusal, so it does not
-     * count as seen. */
+    /* A release under way is in release_calls already, but may end only after the device has
+     * refused this request. So it is taken off the count: then release_calls differs from
+     * `released`, and the device is asked again. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);
@@ -89,7 +91,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
-                take_unruled(pool, request); /* what has become ready by the waits */
+                /* the waits may have made blocks ready that the policy refuses */
+                take_unruled(pool, request);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;
     stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);
