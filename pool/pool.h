@@ -135,14 +135,14 @@ struct bfc_pool_config {
     /* a free block is split if it is at least this many bytes larger than the request; UINT64_MAX:
      * the policy decides */
     uint64_t split_slack;
-    /* free blocks of at least this many bytes are not split; UINT64_MAX: all may be. In a pool
-     * with pages the value is ignored, and all may be */
+    /* free blocks of at least this many bytes are not split; UINT64_MAX: all may be. In a pool with
+     * pages the value is ignored, and all may be */
     uint64_t max_split;
     /* requests are rounded up to one of this many evenly spaced sizes between two powers of two; 0
      * or 1: no such rounding */
     uint64_t roundup;
-    /* while more bytes than this are reserved, idle regions go back before the pool grows;
-     * UINT64_MAX: never */
+    /* while more bytes than this are reserved, regions that have long been wholly free go back
+     * before the pool grows; UINT64_MAX: never */
     uint64_t gc_threshold;
     /* a region of more bytes than this that is wholly free is split for a small block only if the
      * pool cannot grow at little cost; UINT64_MAX: such a region is split as any other */
@@ -165,8 +165,8 @@ struct bfc_pool_config {
     /* whether an allocation fails as soon as the device refuses memory, without waiting for fences
      * and without giving regions back */
     bool no_last_resorts;
-    /* where the pool counts, which must outlive the pool; NULL: the pool counts in memory of its
-     * own */
+    /* memory for the pool's counters, which must outlive the pool; NULL: the pool has memory of its
+     * own for them */
     struct bfc_pool_stats *stats;
 };
 
@@ -177,8 +177,8 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 struct bfc_block_info {
     bfc_addr start;
     uint64_t size; /* bytes of the block, after rounding */
-    /* bytes that the program requested; 0: the block is free, or is the rest after
-     * bfc_pool_carve */
+    /* bytes that the program requested; 0: the block is free, or it is the second part of a block
+     * that bfc_pool_carve has split */
     uint64_t requested;
     uint64_t id; /* unique among all blocks that this process ever allocated; 0 for a free block */
     uint64_t free_before; /* free bytes just before the block, in its region */
@@ -215,7 +215,8 @@ enum bfc_allocate_flags {
     /* this call repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if the repetition
      * succeeds, the caller calls bfc_pool_count_saved */
     BFC_ALLOCATE_AGAIN = 8,
-    /* before the pool grows, hand out ready blocks of regions that are set apart */
+    /* before the pool grows, hand out ready blocks of regions that are set apart
+     * (bfc_pool_set_apart) */
     BFC_ALLOCATE_APART = 16,
     /* the allocation may take memory for which other jobs already wait (is_first in struct
      * bfc_ask) */
@@ -256,9 +257,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
  * blocks of any region, and no rule of a policy applies. Of the upstream only `poll` is called, and
  * with BFC_ALLOCATE_HIT_ONLY not even that; other flags have no effect. Counts as a hit.
  *
- * `below` (never NULL) holds hints for calls with the same `at`. The caller sets them to 0 at
- * first; the pool updates them, and needs no search as long as the blocks before `at` start where
- * they did at one of the last calls.
+ * `below` (never NULL) holds hints where live blocks before `at` may start, for calls with the same
+ * `at`. The caller sets them to 0 before the first of these calls, and the pool updates them. As
+ * long as a live block starts at a hint, the pool need not search.
  *
  * Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (no such block may start at `at`),
  * BFC_UNKNOWN_POINTER (the range is not within one region), BFC_OUT_OF_MEMORY (a part of the range
@@ -311,8 +312,8 @@ uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
-/* The caller calls one of these when an allocation with BFC_ALLOCATE_UNCOUNTED has failed for good,
- * or one with BFC_ALLOCATE_AGAIN has succeeded. */
+/* Call bfc_pool_count_out_of_memory when an allocation with BFC_ALLOCATE_UNCOUNTED has failed for
+ * good, and bfc_pool_count_saved when one with BFC_ALLOCATE_AGAIN has succeeded. */
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
 void bfc_pool_count_saved(struct bfc_pool *pool);
 
@@ -354,8 +355,8 @@ static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
  * Returns what bfc_pool_free would return. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
-/* Continues the free of the awaited block that starts at `start` as if the block had been freed
- * with this fence. */
+/* Continues the free of a block that bfc_pool_free_awaited has freed, and that starts at `start`,
+ * as if bfc_pool_free had been called with `fence`. */
 void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*

@@ -49,8 +49,8 @@ struct rules {
     /* whether the size of a free block alone does not tell whether a request may take it: `exact`
      * is set, small_most is not 0, or a large region is wholly free (whole.h) */
     bool picks_by_rules;
-    /* whether requests are rounded to more than multiples of BFC_GRANULE, or above BFC_LARGE of
-     * that */
+    /* whether the policy rounds requests up further than to multiples of BFC_GRANULE, or from
+     * BFC_LARGE on to multiples of BFC_LARGE */
     bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
     /* whether bfc_pool_release_surplus gives idle regions back (surplus.c) */
@@ -187,8 +187,9 @@ struct bfc_pool {
     /* the least size of the next region, which replaces idle regions that were merged; 0: none
      * were */
     uint64_t merge_bytes;
-    uint64_t merge_calls; /* the counter reserve_calls when idle regions were last merged */
-    uint64_t frees_grown; /* the counter `frees` when the pool last grew */
+    /* the value of the counter reserve_calls when idle regions were last merged */
+    uint64_t merge_calls;
+    uint64_t frees_grown; /* the value of the counter `frees` when the pool last grew */
     /* bytes of the regions that the pool took only so that other regions stay wholly free */
     uint64_t taken_to_keep;
     struct paging *paging; /* state of a pool with pages (paging.h); NULL: the pool has none */
@@ -207,8 +208,8 @@ static inline void pool_count_deferred(struct bfc_pool *pool, uint64_t change) {
     bfc_store_relaxed(&pool->stats->deferred, pool->stats->deferred + change);
 }
 
-/* Records an allocation of `bytes`, or a free if `bytes` is 0, for bfc_pool_take_notes. Room must
- * be left for the record: notes_left is not 0. */
+/* Records an allocation of `bytes`, or a free if `bytes` is 0, for bfc_pool_take_notes. notes_left
+ * must not be 0, so that there is room for the record. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
     pool->notes_left -= sizeof *note;

@@ -7,8 +7,9 @@
 
 /*
  * Adds a region with the fields of `region`, of which `held` and `apart` must be false, and makes
- * its head. Returns the one block that fills the region; the caller sets its state and adds it to
- * lists and counters. 0: the host has no memory for the records.
+ * its head, the record before the first block. Returns the one block that fills the region; the
+ * caller sets its state and adds it to lists and counters. 0: the host has no memory for the
+ * records.
  */
 block_index region_attach(struct bfc_pool *pool, const struct region *region, enum block_zone zone);
 
@@ -29,11 +30,12 @@ bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum
 
 /* Takes the pages' memory out of the pool's counts: ready blocks in the range become bare, that is,
  * addresses without a page. The range may span ready blocks of adjacent regions. The caller has
- * reserved BARE_RECORDS with slots_prepare. */
+ * reserved BARE_RECORDS with slots_prepare for each of these regions. */
 void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Makes a bare range ready again, because pages have been mapped there. The same conditions apply
- * as for bare_strip. */
+/* Makes a bare range ready again, because pages have been mapped there. The range may span bare
+ * blocks of adjacent regions. The caller has reserved BARE_RECORDS with slots_prepare for each
+ * region of the range. */
 void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 #endif

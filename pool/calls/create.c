@@ -86,8 +86,8 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
         return BFC_NO_HOST_MEMORY;
     made->config = *config;
     made->upstream = *upstream;
-    /* what this pointer leads to may not outlive this call; open_paging makes a copy for the pool
-     */
+    /* what this pointer leads to may not outlive this call; open_paging makes a copy for the
+     * pool */
     made->upstream.pages = NULL;
     /* With pages, neighbouring free blocks merge to blocks of any size. If large blocks were not
      * split, one request could be given all of such a block. */
