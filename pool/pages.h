@@ -100,7 +100,7 @@ struct bfc_page_stats {
     uint64_t addresses; /* reserved addresses, with pages or without */
     uint64_t bare;      /* reserved addresses without a page */
     uint64_t pages;     /* how many pages there are */
-    uint64_t ready;     /* pages that bfc_pool_trim would give back */
+    uint64_t ready;     /* ready pages, which bfc_pool_trim would give back */
     uint64_t pinned;    /* pages that are pinned */
     uint64_t lost;      /* pages that can neither be used nor be unmapped */
     uint64_t created;   /* pages that were made */

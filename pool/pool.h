@@ -147,8 +147,8 @@ struct bfc_pool_config {
     /* a region of more bytes than this that is wholly free is split for a small block only if the
      * pool cannot grow at little cost; UINT64_MAX: such a region is split as any other */
     uint64_t keep_whole;
-    /* whether the upstream's `release` may wait for the device. If so, an allocation takes a block
-     * that its policy would refuse before it gives regions back */
+    /* whether the upstream's `release` may wait for the device. If so, an allocation for which
+     * memory is short takes a block that its policy would refuse, rather than give regions back */
     bool release_waits;
     /* with pages: while less than (1 + page_slack) times the most that was ever requested is
      * reserved, the pool makes new pages; above that it moves free ones */

@@ -53,7 +53,7 @@ struct rules {
      * BFC_LARGE on to multiples of BFC_LARGE */
     bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
-    /* whether bfc_pool_release_surplus gives idle regions back (surplus.c) */
+    /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
     bool returns_surplus;
     bool ages; /* whether each region records when it became idle */
     /* without `exact`: blocks of at most this many bytes are served from regions of their own; 0:
@@ -65,7 +65,8 @@ struct rules {
     /* for how many more allocations remake_before checks whether a page is too large for the
      * request; always 0 with `exact` */
     uint64_t watched;
-    bool prepares; /* whether `rounds` is set or `watched` is not 0 */
+    /* whether allocations must call prepare_request: `rounds` is set or `watched` is not 0 */
+    bool prepares;
     /* regions of more than this many granules are kept wholly free where possible (whole.h) */
     uint64_t whole_above;
     /* granules of the largest request that the fast path of allocations serves. 0: none, because a

@@ -36,7 +36,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
     if (pool->rules.prepares && !prepare_request(pool, &request))
-        /* such a request has BFC_ALLOCATE_HIT_ONLY; the caller then repeats it without that flag */
+        /* only a request with BFC_ALLOCATE_HIT_ONLY is refused here; its caller repeats it without
+         * that flag */
         return refuse_request(&request);
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {

@@ -177,8 +177,8 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* Doubles the step of policy bfc until it reaches `size`, and then once more, but no more once the
- * step has reached RAMP_TOP or growth_max. */
+/* With policy bfc, doubles the step until it is at least `size`, and then once more. Stops as soon
+ * as the step has reached RAMP_TOP or growth_max. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

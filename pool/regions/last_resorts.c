@@ -29,8 +29,8 @@
 /* How often at most an allocation asks the device again because regions have gone back. */
 enum { RELEASE_TRIES = 16 };
 
-/* Whether a block of this size would be below the limit if all idle regions went back. False also
- * if no region is idle. */
+/* Whether the reserved bytes and a block of this size would be within the configured limit if all
+ * wholly free regions went back. False also if there is no such region. */
 static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
     uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
     uint64_t rest = pool->stats->reserved - idle;

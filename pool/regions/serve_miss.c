@@ -57,7 +57,8 @@ static bool climb_all(struct bfc_pool *pool, const struct request *request, uint
     return taken;
 }
 
-/* Takes steps 1 to 5 of the list at the top of this file, up to the first that finds a block. */
+/* Tries to serve the request without taking memory from the device: by steps 1 to 5 of the list at
+ * the top of this file. */
 static bool take_without_growing(struct bfc_pool *pool, const struct request *request) {
     const struct bfc_pool_stats *stats = pool->stats;
     wait_poll(pool);

@@ -62,7 +62,8 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        array->count = at; /* how many pages have not been moved up */
+        /* how many pages, from the first on, are still at their old places in the array */
+        array->count = at;
     }
     array->count = all;
 }
