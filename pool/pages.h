@@ -70,8 +70,8 @@ struct bfc_page_calls {
     /* Lets the device and its peers use a range in which pages were just mapped. False: the pool
      * unmaps these pages and gives them back. */
     bool (*allow)(void *context, bfc_addr start, uint64_t bytes);
-    /* Tells whether pages may be remade now. Called under the pool's lock, so it must not block.
-     * NULL: they always may. */
+    /* Tells whether pages may be remade now, that is, given back and replaced by smaller ones.
+     * Called under the pool's lock, so it must not block. NULL: they always may. */
     bool (*may_remake)(void *context);
     /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
      * upstream's `reserve` provides. NULL: it always may. */
@@ -109,8 +109,8 @@ struct bfc_page_stats {
     uint64_t calls;     /* how many calls of functions of struct bfc_page_calls were made */
 };
 
-/* Copies the amounts, all as of one moment. O(pages). False: the pool has no pages, and *stats does
- * not change. */
+/* Copies the amounts to *stats, all as of one moment. O(pages). False: the pool has no pages, and
+ * *stats does not change. */
 bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats);
 
 /*

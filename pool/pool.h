@@ -305,10 +305,11 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 
 /*
- * Blocks that have no place in a region of bfc_pool_add_apart should share one further region, as
- * large as the most that such blocks ever took at one time. Where several regions hold them, gives
- * the idle ones that are smaller than this back; with growth `double` the next region that the pool
- * takes has that size. Returns how many bytes went back.
+ * Blocks that have no place in a region of bfc_pool_add_apart lie in other regions, and should
+ * share one of them, as large as the most bytes that such blocks ever took at one time. If they lie
+ * in several regions, gives back those that are wholly free and smaller than that; if none is as
+ * large, the next region that the pool takes with growth `double` has that size. Returns how many
+ * bytes went back.
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
@@ -342,9 +343,9 @@ struct bfc_glimpse {
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
-/* Gives idle regions back if the pool has reserved too much (regions/surplus.c). To be called
- * before a free, after the caller has waited for the device, if `surplus` of bfc_pool_glimpse is
- * set. Returns how many bytes went back. */
+/* Gives wholly free regions back if the pool has reserved too much (regions/surplus.c). To be
+ * called before a free, after the caller has waited for the device, if `surplus` of
+ * bfc_pool_glimpse is set. Returns how many bytes went back. */
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
@@ -392,9 +393,9 @@ uint64_t bfc_pool_notes(struct bfc_pool *pool);
 uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
 
 /*
- * Gives this fence to the deferred blocks that had become deferred when bfc_pool_deferred_arrivals
- * returned `arrivals` (UINT64_MAX: to all). Blocks deferred after that get no fence here, because
- * work submitted after the fence may use them. O(deferred blocks) under the lock.
+ * Gives `fence` to the blocks that had become deferred when bfc_pool_deferred_arrivals returned
+ * `arrivals` (UINT64_MAX: to all). Blocks deferred after that get no fence here, because work
+ * submitted after the fence may use them. O(deferred blocks) under the lock.
  */
 void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t arrivals);
 
@@ -429,9 +430,9 @@ uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
-/* Gives one region back: an idle one, or if there is none, one that bfc_pool_trim_used would give
- * back. Gives no pages back. `*error` becomes the upstream's error code of the last release;
- * without a release it does not change. */
+/* Gives one region back: one that is wholly free and ready, or if there is none, one that
+ * bfc_pool_trim_used would give back. Gives no pages back. Sets `*error` to the upstream's error
+ * code of the last release; if nothing was released, `*error` does not change. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
 /*
@@ -465,8 +466,8 @@ struct bfc_pool_room {
     uint64_t largest;   /* bytes of the largest request for which a free block has room */
 };
 
-/* O(regions + free blocks). In a pool with pages it waits for a thread that makes or moves
- * pages. */
+/* Fills in *room. O(regions + free blocks). In a pool with pages it first waits until no thread
+ * makes or moves pages. */
 void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room);
 
 /*

@@ -20,8 +20,8 @@ struct bfc_pool_stats {
     uint64_t in_use;    /* bytes of the blocks that the program holds, padding included */
     uint64_t requested; /* bytes that the program asked for in the blocks that it holds */
     uint64_t ready;     /* bytes that are free, and safe to hand out at once */
-    /* bytes that are free, but that work on the device may still use; bytes of awaited blocks as
-     * well */
+    /* bytes that are free, but that work on the device may still use, including blocks that were
+     * freed in the order of a stream */
     uint64_t pending;
     /* bytes that are free but have no fence yet, because they were freed during a stream capture */
     uint64_t deferred;

@@ -31,8 +31,8 @@ struct paging {
      * `reserved` */
     uint64_t moving;
     uint32_t lost; /* how many pages are mapped, but can neither be used nor unmapped */
-    /* whether no page may be changed (bfc_pool_freeze_pages); written under growth_lock and the
-     * pool's lock together */
+    /* whether no page may be made, moved or given back (bfc_pool_freeze_pages); written under
+     * growth_lock and the pool's lock together */
     bool frozen;
     uint32_t looks; /* how often bfc_pool_trim_idle has checked the pages */
     /* counters that bfc_pool_page_stats reports: `made_calls` as `calls`, the others under the same
@@ -41,7 +41,8 @@ struct paging {
     uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
     /* with BFC_PAGE_AUTO: bytes of the largest page that may be made now; UINT64_MAX: no bound */
     uint64_t page_bound;
-    /* bytes by which the pool may grow at once; lowered when the device refuses a step */
+    /* the most bytes of pages that the pool makes beyond what a request needs; lowered when the
+     * device refuses pages */
     uint64_t step_most;
 };
 

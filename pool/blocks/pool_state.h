@@ -26,21 +26,22 @@
 enum rung {
     RUNG_END,
     RUNG_WAIT_ENOUGH,  /* waits for the oldest fences that free enough memory for the request */
-    RUNG_RELEASE_EACH, /* gives idle regions back one by one, and tries to grow after each */
-    /* gives back one idle region that is large enough, or else several large ones; policy
-     * pytorch */
+    RUNG_RELEASE_EACH, /* gives wholly free regions back one by one, and tries to grow after each */
+    /* gives back one wholly free region that is large enough, or else several large ones; only with
+     * policy pytorch */
     RUNG_RELEASE_LARGE,
     /* waits for all fences, then for blocks that were freed in the order of a stream */
     RUNG_WAIT_ALL,
-    /* gives all idle regions back if that leaves room below the limit, then tries to grow */
+    /* gives all wholly free regions back, if the request would then fit below the configured limit,
+     * and tries to grow */
     RUNG_RELEASE_IDLE,
-    RUNG_RELEASE_ALL, /* gives all idle regions back in any case, then tries to grow */
+    RUNG_RELEASE_ALL, /* gives all wholly free regions back in any case, and tries to grow */
 };
 
 #define RUNGS_MOST 5
 
-/* How the pool chooses, splits and rounds. policy_make computes these from the configuration; later
- * events change a few of them. */
+/* The rules by which the pool chooses and splits free blocks, and rounds requests. policy_make
+ * computes them from the configuration; later events change a few of them. */
 struct rules {
     const enum rung *rungs;
     /* whether free blocks are sorted exactly by size and address, and each region serves either
@@ -55,12 +56,12 @@ struct rules {
     bool cuts_all; /* whether every block that is larger than a request is split */
     /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
     bool returns_surplus;
-    bool ages; /* whether each region records when it became idle */
-    /* without `exact`: blocks of at most this many bytes are served from regions of their own; 0:
-     * all blocks share regions */
+    bool ages; /* whether each region records when it became wholly free */
+    /* without `exact`: blocks of at most this many bytes lie in regions that hold no larger blocks;
+     * 0: all blocks share regions */
     uint64_t small_most;
-    /* with small_most: whether a request may take a block from the regions for the other sizes
-     * before the pool grows */
+    /* if small_most is not 0: whether a small request may take a block from a region for large
+     * blocks, or the other way round, before the pool grows */
     bool mixes;
     /* for how many more allocations remake_before checks whether a page is too large for the
      * request; always 0 with `exact` */
@@ -69,8 +70,8 @@ struct rules {
     bool prepares;
     /* regions of more than this many granules are kept wholly free where possible (whole.h) */
     uint64_t whole_above;
-    /* granules of the largest request that the fast path of allocations serves. 0: none, because a
-     * rule other than cuts_all is set above or a region is set apart; lower than usual while a
+    /* granules of the largest request that the fast path of allocations serves. 0: it serves none,
+     * because a rule above needs further checks or a region is set apart; lower than usual while a
      * large region is wholly free (whole.h) */
     uint64_t plain_most;
 };
@@ -96,9 +97,10 @@ struct region {
     bool paged;
     /* with rules.ages: the pool's count `lookups` when the region last became wholly free */
     uint64_t idle_since;
-    uint64_t seen_idle; /* the value of idle_since at the last call of bfc_pool_trim_idle */
-    /* time when bfc_pool_trim_idle first found the region idle with this value of `seen_idle`; 0:
-     * never */
+    /* the value of idle_since when bfc_pool_trim_idle last found the region wholly free */
+    uint64_t seen_idle;
+    /* the time in nanoseconds at which bfc_pool_trim_idle first found the region wholly free since
+     * seen_idle; 0: it has not yet */
     uint64_t seen_ns;
 };
 
@@ -134,7 +136,8 @@ struct bfc_pool {
     block_index vacant;
     uint32_t high;    /* all records in use have a lower index than this */
     uint32_t records; /* how many records are in use; record 0 does not count */
-    /* when fewer records than this are in use, slots_settle moves some together */
+    /* when fewer records than this are in use, slots_settle moves some of them to lower indices, so
+     * that memory at the end of the array can go back */
     uint32_t few_records;
     uint64_t next_id, last_id;
     bfc_fence completed; /* the highest fence known to be complete */
@@ -142,9 +145,11 @@ struct bfc_pool {
     bfc_fence oldest_fence;
     struct block_list pending_list; /* pending blocks, in the order of their fences */
     struct block_list deferred_list, bare_list;
-    uint64_t deferred_arrivals; /* how many blocks have become deferred since the pool began */
-    uint64_t awaited;           /* how many blocks are awaited now */
-    uint64_t readied;           /* how many awaited blocks have become ready since the pool began */
+    /* how many blocks have become deferred, that is, were freed without a fence, since the pool
+     * began */
+    uint64_t deferred_arrivals;
+    uint64_t awaited; /* how many blocks are awaited now (bfc_pool_free_awaited) */
+    uint64_t readied; /* how many awaited blocks have become ready since the pool began */
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
     /* ready blocks of regions for small blocks, where rules.small_most is not 0 */
@@ -185,8 +190,8 @@ struct bfc_pool {
     /* whether bfc_pool_release_surplus should be called (surplus.c); read without the lock */
     bool has_surplus;
     uint64_t surplus_releases;
-    /* the least size of the next region, which replaces idle regions that were merged; 0: none
-     * were */
+    /* how many bytes the next region must have at least, because it replaces smaller ones that were
+     * given back to be merged (surplus.c); 0: there is no such need */
     uint64_t merge_bytes;
     /* the value of the counter reserve_calls when idle regions were last merged */
     uint64_t merge_calls;
@@ -198,7 +203,7 @@ struct bfc_pool {
      * nor those with BFC_ALLOCATE_HIT_ONLY that found nothing */
     uint64_t lookups;
     char *notes_end; /* the end of the memory given to bfc_pool_take_notes */
-    /* bytes of that memory still to be written, and bytes of it in all */
+    /* of the memory given to bfc_pool_take_notes: the bytes that are still unused, and all bytes */
     uint64_t notes_left, notes_wanted;
     struct bfc_pool_stats own_stats;
 };
@@ -243,20 +248,20 @@ static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t
     at->identity = id << SLACK_BITS | slack;
 }
 
-/* Returns the fewest granules that hold this many bytes, which must not be 0. */
+/* Returns the fewest granules that hold `bytes` bytes; `bytes` must not be 0. */
 static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Rounds sizes of BFC_LARGE and more up to multiples of BFC_LARGE, so that what is left of a block
- * starts where another large block may start. */
+/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_LARGE, so that when such a block is
+ * cut from a larger one, the rest starts where another large block may start. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
-/* Returns how many granules at the start of block b stay unused before a block of this size that is
- * cut from b. A large block starts at a multiple of BFC_LARGE, unless it is the first of its
- * region. */
+/* Returns how many granules at the start of block b must stay unused if a block of `granules` is
+ * cut from b: a block of BFC_LARGE or more starts at a multiple of BFC_LARGE, unless it is the
+ * first of its region. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
     uint64_t lead = -block_start(at) & (BFC_LARGE - 1);
@@ -306,13 +311,12 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
-/* Whether an allocation with BFC_ALLOCATE_PENDING may take this block while the block is
- * pending. */
+/* Whether an allocation with BFC_ALLOCATE_PENDING may take block b while b is pending. */
 static inline bool is_open_pending(const struct bfc_pool *pool, block_index b) {
     return !block_is_apart(&pool->blocks[b]) && !is_shared(pool, b);
 }
 
-/* Whether this block belongs in the bins `pending` while it is pending. */
+/* Whether block b is in the bins `pending` while b is pending. */
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
     return pool->config.reuse_pending && is_open_pending(pool, b);
 }

@@ -51,7 +51,7 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     }
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
-    /* the caller repeats the request without BFC_ALLOCATE_HIT_ONLY, and that call is counted */
+    /* this call does not count: the caller repeats the request without BFC_ALLOCATE_HIT_ONLY */
     pool->lookups -= pool->rules.ages;
     return refuse_request(&request);
 }
@@ -89,9 +89,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     return allocate_block(pool, request, true);
 }
 
-/* If the place could not be taken because a part of it is pending, asks the upstream which fences
- * are complete by now, and tries again, unless BFC_ALLOCATE_HIT_ONLY forbids it. Returns what
- * bfc_pool_allocate_at returns. */
+/* If the range at `at` could not be taken because a part of it is pending, asks the upstream which
+ * fences are complete by now, and tries again, unless BFC_ALLOCATE_HIT_ONLY forbids it. Returns
+ * what bfc_pool_allocate_at returns. */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
                                                 const struct request *request, bfc_addr *below,
                                                 enum place_state state) {
@@ -177,8 +177,8 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
     /* The state BLOCK_LIVE is 0, so a live block's `tagged` without BLOCK_REGION_MASK equals its
-     * address. An address with such bits is refused here, since it could equal the `tagged` of a
-     * free block. */
+     * address. An address whose low bits are not 0 is refused here, since it could equal the
+     * `tagged` of a free block. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
         b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
@@ -232,7 +232,8 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    /* no block starts at such an address, and it could equal the `tagged` of a free block */
+    /* no block starts at an address whose low bits are not 0, but it could equal the `tagged` of a
+     * free block */
     if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);
