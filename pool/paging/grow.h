@@ -1,8 +1,7 @@
 /*
  * Serves requests by new or moved pages, and gives pages back. All functions are called under the
- * pool's lock, and drop it around calls of the upstream. Sizes are in bytes. "With growth_lock"
- * means that the caller holds pool->growth_lock, and so may make, move and give back pages; the
- * other functions take that lock themselves.
+ * pool's lock, and drop it around calls of the upstream. Sizes are in bytes. Functions whose caller
+ * must hold pool->growth_lock say so; the others take that lock themselves.
  */
 #ifndef BFC_POOL_GROW_H
 #define BFC_POOL_GROW_H
@@ -35,12 +34,12 @@ bool pages_may_grow(struct bfc_pool *pool);
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 
 /* Reserves at least `bytes` bytes of addresses, without pages, as a new region for a plan, and sets
- * `*region`. With growth_lock. BFC_UPSTREAM_FAILED: the device refuses. */
+ * `*region`. The caller holds growth_lock. BFC_UPSTREAM_FAILED: the device refuses. */
 enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region);
 
 /* Puts pages behind all of a region that is set apart: ready pages of other blocks, and new ones
- * for the rest. With growth_lock. Returns what pages_grow may set `*status` to; after a failure a
- * part of the region may have pages. */
+ * for the rest. The caller holds growth_lock. Returns what pages_grow may set `*status` to; after a
+ * failure a part of the region may have pages. */
 enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
 
 /* Gives ready pages back until at least `bytes` bytes have gone back or no ready page is left;

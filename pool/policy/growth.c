@@ -12,13 +12,13 @@
 #include "pool/blocks/whole.h"
 #include "pool/policy/policy.h"
 
-/* With growth `double`, the step, which is the size of the next region, doubles up to this many
- * bytes. */
+/* With growth `double`, the size of the next region (the step) doubles up to this many bytes. */
 #define RAMP_TOP ((uint64_t)32 * MIB)
-/* The step is at least 1 / STEP_PART of the reserved bytes. */
+/* The size of the next region (the step) is at least 1 / STEP_PART of the reserved bytes. */
 #define STEP_PART 256
-/* For a request that is not larger than the step, the step rises to STEP_BLOCKS times the request,
- * but not beyond 1 / STEP_BLOCKS_PART of the reserved bytes. */
+/* For a request that is not larger than the step, the next region has STEP_BLOCKS times the size of
+ * the request, if that is more than the step, but at most 1 / STEP_BLOCKS_PART of the reserved
+ * bytes. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
@@ -65,7 +65,8 @@ static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
     return step == pool->config.growth_max ? step : growth_on_device(step);
 }
 
-/* Doubles the step unless it has reached LARGEST_BLOCK already, so that it cannot overflow. */
+/* Doubles pool->step, from which the size of the next region is computed, unless it has reached
+ * LARGEST_BLOCK already. So it cannot overflow. */
 static void double_step(struct bfc_pool *pool) {
     if (pool->step < LARGEST_BLOCK)
         pool->step *= 2;
@@ -177,8 +178,9 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* With policy bfc, doubles the step until it is at least `size`, and then once more. Stops as soon
- * as the step has reached RAMP_TOP or growth_max. */
+/* With policy bfc, doubles pool->step, from which the size of the next region is computed, until it
+ * is at least `size`, and then once more. Stops as soon as it has reached RAMP_TOP or
+ * growth_max. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

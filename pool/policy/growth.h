@@ -82,12 +82,12 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
  * may be smaller. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
-/* Returns how many of the `lacking` bytes of a block get pages that hold nothing else: all of them
- * if they are many and the page rule is auto, otherwise 0. */
+/* Returns how many of the `lacking` bytes of a block get pages that hold nothing but this block:
+ * all of them if they are many and the page rule is auto, otherwise 0. */
 uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a
- * larger page is remade first. */
+ * larger page is first replaced by smaller ones. */
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
 /* To be called after the device refused `bytes` bytes of new pages, of which `made` had been made
@@ -96,10 +96,12 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
 /* To be called after `bytes` bytes of new pages were made: `count` pages, most of them of `page`
- * bytes. */
+ * bytes. Raises the bound on how much is made at once, and lets the next allocations look for pages
+ * that are too large for them. */
 void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
-/* To be called after `bytes` bytes of pages have moved to where a request needed them. */
+/* To be called after `bytes` bytes of pages have moved to where a request needed them. Once very
+ * much has moved, small blocks get pages of their own from then on. */
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);
 
 #endif

@@ -46,16 +46,17 @@
 /* A page is too large for a block if it is more than this many times as large as the pages that
  * would be made for that block. */
 #define MUCH 8
-/* during how many allocations the pool looks for pages to remake, for each large page and each
- * later step */
+/* during how many allocations the pool looks for pages that are too large for the request, after
+ * each large page that it has made and each later step of growth */
 #define WATCHED 1024
-/* rule auto: of the slack, 1 / LOST_PART may be free memory that cannot move */
+/* page rule auto: of the slack, which is what may be reserved beyond what was requested, 1 /
+ * LOST_PART may be free memory that cannot move */
 #define LOST_PART 2
-/* rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
+/* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
 #define ROOM_PART 16
-/* rule auto: a block that lacks at least this many bytes of pages gets pages of its own */
+/* page rule auto: a block that lacks at least this many bytes of pages gets pages of its own */
 #define OWN_PAGE (12 * MIB)
-/* rule auto: at least 1 / IN_USE_PART more may be reserved than the most that was in use */
+/* page rule auto: at least 1 / IN_USE_PART more may be reserved than the most that was in use */
 #define IN_USE_PART 128
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
@@ -102,9 +103,9 @@ static bool chooses_size(const struct bfc_pool *pool) {
     return pool->config.page_rule == BFC_PAGE_AUTO;
 }
 
-/* Returns how many bytes rule auto may reserve in any case, counted from the blocks' sizes after
- * rounding. Without this, what rounding adds would use up the slack, and each step would be only as
- * large as what a request lacks. 0 with other rules. */
+/* Returns how many bytes may be reserved in any case with page rule auto, computed from the sizes
+ * of blocks after rounding. Without this, what rounding adds would use up the slack, and each step
+ * of growth would be only as large as what a request lacks. 0 with other page rules. */
 static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));

@@ -1,4 +1,5 @@
-/* The three policies: rounding, zones, fitting, splitting, and the order of their last resorts. */
+/* The three policies: how each rounds requests, which regions and free blocks serve which requests,
+ * when a block is split, and in which order each policy tries its last resorts. */
 #include "pool/policy/policy.h"
 
 #include "base/atomic.h"
@@ -82,8 +83,8 @@ enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
 /* Idle regions are merged (surplus.c) only if the pool has taken at least NEW_REGIONS regions since
- * the last time, and the last of them fewer than FREES_WATCHED frees ago: a pool that has not grown
- * for that long is large enough as it is. */
+ * regions were last merged, and the last of them fewer than FREES_WATCHED frees ago: a pool that
+ * has not grown for that long is large enough as it is. */
 enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {

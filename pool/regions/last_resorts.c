@@ -78,9 +78,9 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
     return false;
 }
 
-/* Waits for one block that was freed in the order of a stream after another, until a wait makes no
- * block ready. Tries to serve the request after each wait, and even if no block is awaited, since
- * other threads may have made blocks ready after the last search. */
+/* Waits for awaited blocks (freed in the order of a stream), one after another, until a wait makes
+ * no block ready. Tries to serve the request after each wait, and even if no block is awaited,
+ * since other threads may have made blocks ready after the last search. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
     uint64_t readied;

@@ -108,8 +108,8 @@ block_index region_freed_block(const struct bfc_pool *pool, const struct region 
     return first;
 }
 
-/* Makes all blocks of the region ready. False: the region is held, the region is of pages, or one
- * of its blocks is live or awaited; then nothing has changed. */
+/* Makes all blocks of the region ready. False: the region must not be given back (held), it
+ * consists of pages, or one of its blocks is live or awaited; then nothing has changed. */
 static bool ready_up(struct bfc_pool *pool, const struct region *region) {
     block_index first = region->held ? 0 : region_freed_block(pool, region);
     const struct block *blocks = pool->blocks;
@@ -160,8 +160,8 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
 /* ---- overflow regions: regions for blocks that have no place in a planned region. One region
  * should hold all such blocks, instead of many regions with one block each ---- */
 
-/* If one overflow region should have been large enough for all its blocks, but was not because its
- * free memory lay in pieces, the next one is larger by up to 1 / PIECES. */
+/* If one region should have held all blocks without a planned place, but did not because its free
+ * memory lay in pieces, the next such region is larger by up to 1 / PIECES of its size. */
 #define PIECES 8
 
 /* Whether a region was made for a plan (bfc_pool_add_apart). */
@@ -181,8 +181,9 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
     return bytes;
 }
 
-/* Whether one overflow region is as large as the most that overflow blocks ever took at one time.
- * Sets `*count` to the number of overflow regions. */
+/* Whether one of the regions for blocks without a planned place (overflow regions) is as large as
+ * the most bytes that such blocks ever took at one time. Sets `*count` to the number of these
+ * regions. */
 static bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
@@ -194,7 +195,7 @@ static bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     return gathered;
 }
 
-/* Returns how many bytes one region needs that holds all blocks of the overflow regions and a
+/* Returns how many bytes one region needs that holds all blocks without a planned place, and a
  * further block of `size` bytes. */
 static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     unsigned count;

@@ -3,13 +3,15 @@
  *
  * 1 poll the upstream: blocks whose work the device has finished become ready;
  * 2 with BFC_ALLOCATE_PENDING, merge neighbouring ready and pending blocks;
- * 3 if pending bytes exceed the budget, wait, for a bounded time, for the oldest fences that
- *   suffice;
- * 4 if reserved bytes exceed the threshold, give back idle regions that were not used for long;
+ * 3 if the pending bytes exceed pending_budget, wait, for a bounded time, for the oldest fences
+ *   that free enough memory;
+ * 4 if the reserved bytes exceed gc_threshold, give back the regions that have been wholly free for
+ *   long;
  * 5 with BFC_ALLOCATE_APART, take a ready block of a region that is set apart;
- * 6 grow;
- * 7 if the device refuses, take from a large region that was kept whole; then, if a release may
- *   wait for the device, take any ready block with room, even if the policy refuses it;
+ * 6 take a new region or new pages from the device, or move pages;
+ * 7 if the device refuses, take from a large region that is wholly free but was spared so far;
+ *   then, if a release may wait for the device, take any ready block with room, even if the policy
+ *   refuses it;
  * 8 open the regions that are set apart to all and take from them, or grow by their pages; then
  *   take what other threads or streams have made ready meanwhile;
  * 9 try the policy's last resorts (last_resorts.c), then the same request without rounding;

@@ -80,8 +80,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
-        /* This run would have room without waiting for any fence. It was not taken because the
-         * policy refuses its blocks, and waiting would not change that. */
+        /* A run that has room without waiting for any fence was not taken because the policy
+         * refuses its blocks. Waiting would not change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
         if (!run_at(pool, start, granules, best - 1))

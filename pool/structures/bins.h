@@ -22,7 +22,8 @@
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
 /* how many adjacent bins' first blocks are compared, to find the one at the lowest address */
 #define BIN_WINDOW 4
-/* a request of more granules than this (8 MiB) compares no first blocks of several bins */
+/* for a request of more granules than this (8 MiB), the first blocks of several bins are not
+ * compared */
 #define CLOSE_FIT 16384
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 

@@ -50,7 +50,8 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 /* the block's region is set apart: only allocations that ask for it may take memory there */
 #define BLOCK_APART_BIT 4
-/* the block is ready and fills a region that is large enough to be kept whole (whole.h) */
+/* the block is ready and fills a large region, which the pool tries to keep wholly free
+ * (whole.h) */
 #define BLOCK_WHOLE_BIT 5
 #define BLOCK_REGION_MASK ((uint64_t)7 << BLOCK_ZONE_BIT)
 
@@ -64,8 +65,8 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
 struct block {
-    /* the address of the block; the bits that are 0 in every such address hold the state and the
-     * bits above (BLOCK_ZONE_BIT and so on) */
+    /* the address of the block; the low bits, which are 0 in every block's address, hold the state
+     * and flags such as BLOCK_ZONE_BIT */
     uint64_t tagged;
     /* the block's size in granules, less one, so that 32 bits suffice for 2^32 granules */
     uint32_t last;
@@ -179,7 +180,8 @@ static inline bool block_is_whole(const struct block *b) {
     return b->tagged >> BLOCK_WHOLE_BIT & 1;
 }
 
-/* Whether the block is ready and does not fill a region that is kept whole (BLOCK_WHOLE_BIT). */
+/* Whether the block is ready, but does not fill a large region that the pool tries to keep wholly
+ * free (BLOCK_WHOLE_BIT). */
 static inline bool block_is_open(const struct block *b) {
     uint64_t mask = BLOCK_STATE_MASK | (uint64_t)1 << BLOCK_WHOLE_BIT;
     return (b->tagged & mask) == BLOCK_READY;

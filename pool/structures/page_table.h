@@ -2,8 +2,8 @@
  * The page table: which page is behind which addresses (pool/pages.h).
  *
  * An array, sorted by address and searched by bisection. Adding or removing many pages in one call
- * moves each page behind them only once. A pool that grows at the end of its addresses adds at the
- * end of the array. The pool's lock guards the table.
+ * moves each other page only once. A pool that grows at the end of its addresses adds at the end of
+ * the array. The pool's lock guards the table.
  */
 #ifndef BFC_POOL_PAGE_TABLE_H
 #define BFC_POOL_PAGE_TABLE_H

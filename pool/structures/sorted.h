@@ -18,17 +18,17 @@ bool sorted_precede(const struct block *a, const struct block *b);
 void sorted_insert(block_index *root, struct block *blocks, block_index b);
 void sorted_remove(block_index *root, struct block *blocks, block_index b);
 
-/* Returns the smallest block of the zone that has enough granules. */
+/* Returns the smallest block of the zone that has at least `granules`; 0: there is none. */
 block_index sorted_find(block_index root, const struct block *blocks, enum block_zone zone,
                         uint64_t granules);
 
-/* Returns the block of the same zone that comes after b. */
+/* Returns the block of the same zone that comes after b; 0: there is none. */
 block_index sorted_next(block_index root, const struct block *blocks, block_index b);
 
-/* Returns the largest block of the zone. */
+/* Returns the largest block of the zone; 0: there is none. */
 block_index sorted_largest(block_index root, const struct block *blocks, enum block_zone zone);
 
-/* Returns the block of the same zone that comes before b. */
+/* Returns the block of the same zone that comes before b; 0: there is none. */
 block_index sorted_previous(block_index root, const struct block *blocks, block_index b);
 
 #endif
