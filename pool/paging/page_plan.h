@@ -20,7 +20,7 @@ struct page_plan {
      * smaller */
     uint64_t page;
     /* set if plan_make returns BFC_OUT_OF_MEMORY: how many bytes of addresses without pages in a
-     * row the request needs; 0: not addresses are lacking, but memory */
+     * row the request needs; 0: memory is lacking, not addresses */
     uint64_t missing;
 };
 

@@ -245,7 +245,7 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
 
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
-    uint64_t bytes; /* bytes for which the upstream is asked next */
+    uint64_t bytes; /* how many bytes the upstream is asked for next */
     /* whether a free block would do, but the pool grows to keep that block's region wholly free */
     bool keeping;
     bool planned;

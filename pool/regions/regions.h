@@ -22,8 +22,9 @@ uint64_t regions_releasable(const struct bfc_pool *pool);
  * not consist of pages; otherwise 0. */
 block_index region_freed_block(const struct bfc_pool *pool, const struct region *region);
 /* Makes the pool grow for the request, and serves it. A pool with pages grows by pages, or, if a
- * page call fails for another reason than a lack of memory, by a region; any other pool grows by a
- * region. False: `*status` says why the request was not served. */
+ * page call fails for another reason than a lack of memory or the upstream does not want pages now,
+ * by a region; any other pool grows by a region. False: `*status` says why the request was not
+ * served. */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 /* Adds a region of exactly `bytes` bytes for a plan, if the limit and the device allow it. The
  * caller holds growth_lock. On success sets `*start`. */

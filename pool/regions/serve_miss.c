@@ -37,8 +37,8 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
 }
 
 /* If the upstream's `release` may wait for the device: serves the request from a block that the
- * policy refuses. Otherwise the last resorts would give regions back, and that wait may be for
- * something that the program does only after this allocation. */
+ * policy refuses. Without this, the last resorts would give regions back, and the device could be
+ * waiting for something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
