@@ -126,7 +126,9 @@ struct bfc_pool_config {
     enum bfc_growth growth;
     /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
     uint64_t growth_size;
-    uint64_t growth_max;  /* growth `double`: the size up to which regions double */
+    /* growth `double`: the size up to which regions, or with pages the steps of growth, get larger
+     * as the pool grows. Without pages, policies tf and pytorch ignore it */
+    uint64_t growth_max;
     uint64_t preallocate; /* growth `preallocate`: the size of the first region */
     uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
     /* a free block is split if it is at least this many times as large as the request; 0: the
@@ -307,9 +309,9 @@ uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 /*
  * Blocks that have no place in a region of bfc_pool_add_apart lie in other regions, and should
  * share one of them, as large as the most bytes that such blocks ever took at one time. If they lie
- * in several regions, gives back those that are wholly free and smaller than that; if none is as
- * large, the next region that the pool takes with growth `double` has that size. Returns how many
- * bytes went back.
+ * in several regions, gives back those that are wholly free and smaller than that; if any went back
+ * and none of the others is as large, the next region that the pool takes with growth `double` has
+ * that size. Returns how many bytes went back.
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
