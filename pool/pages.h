@@ -3,32 +3,32 @@
  *
  * With `pages` in struct bfc_upstream the pool reserves addresses, many at once, and maps pages
  * behind the parts of them that it uses. A page is what the device makes in one call, a whole
- * number of page granules, and is mapped, moved and given back as a whole; pages of several sizes
+ * number of page granules; it is mapped, moved and given back as a whole. Pages of several sizes
  * exist side by side. Addresses without a page are bare: they are in no live block and in no free
  * one. So
  * - the pool grows in place: new pages go behind the bare addresses after a free block;
- * - where memory is short, pages that lie wholly in ready blocks move behind other addresses, and
- *   an allocation of n bytes fails only if the pages with a byte that is not ready, those that are
- *   pinned, and n, rounded up to whole granules, exceed what the limit and the device allow;
+ * - where memory is short, pages that lie wholly in ready blocks move behind other addresses. An
+ *   allocation of n bytes fails only if n, rounded up to whole granules, the pages with a byte that
+ *   is not ready, and the pinned pages together exceed what the limit and the device allow;
  * - trimming gives back single pages.
  *
  * Only a ready page is ever unmapped: not a byte of it is live, pending, deferred or awaited, and
  * it is not pinned. (No driver documents that unmapping waits for the device.) A page is at one
  * address at a time.
  *
- * While less than (1 + slack) times the most that was ever requested is reserved, the pool makes
- * new pages; from there on it moves free ones first; where the limit or the device allows no more
- * it moves all that it can.
+ * While less than (1 + page_slack) times the most that was ever requested is reserved, the pool
+ * makes new pages. Above that it moves free pages first; where the limit or the device allows no
+ * new ones, it moves all free pages that it can.
  *
  * A page that was made for a large block is remade before a much smaller block is handed out in it:
- * the page goes back, and small ones are made in its place.
+ * the page goes back, and small pages are made in its place.
  *
- * One thread at a time owns the pages, from the decision until the calls are done; allocations that
- * hit and frees go on meanwhile. After a call that fails, pages that were just made go back; a
- * page that could not be unmapped stays in use, or is unmapped when the pool next grows or trims.
- * The failed step is tried once more with as few new pages as possible; then, unless memory alone
- * was lacking, the upstream's `reserve` provides a region, for which ready pages go back if
- * necessary.
+ * One thread at a time owns the pages, from the decision what to move or make until the calls for
+ * that are done; frees, and allocations that find a free block, go on meanwhile. After a call that
+ * fails, pages that were just made go back. A page that could not be unmapped stays in use, or is
+ * unmapped when the pool next grows or trims. The failed step is tried once more with as few new
+ * pages as possible. If that fails too, and not for lack of memory, the upstream's `reserve`
+ * provides a region, for which ready pages go back if necessary.
  *
  * Sizes in bytes. Thread-safety as in pool.h.
  */
@@ -41,16 +41,17 @@
 typedef uint64_t bfc_page;
 
 /*
- * What the pool asks of the device. Every function gets the upstream's `context` first. All but
- * `may_remake` may block, and are called without the pool's lock by the one thread that owns the
- * pages: none may call bfc_pool_trim or any function of this header for the same pool. `bytes` and
- * addresses are multiples of `granule`.
+ * The calls by which the pool asks the device for pages. Every function gets the upstream's
+ * `context` first. All but `may_remake` may block, and are called without the pool's lock by the
+ * one thread that owns the pages; so none of them may call bfc_pool_trim or a function of this
+ * header for the same pool. `bytes` and addresses are multiples of `granule`.
  */
 struct bfc_page_calls {
-    uint64_t granule;   /* a power of two from 64 KiB on: the least that the device makes */
-    uint64_t addresses; /* how many to reserve at once; fewer if the device refuses */
-    /* `reserve` reserves addresses, which start at a multiple of the granule; `unreserve` gives
-     * them all back. */
+    uint64_t granule; /* the size of the smallest page: a power of two, at least 64 KiB */
+    /* bytes of addresses to reserve at once; the pool takes fewer if the device refuses */
+    uint64_t addresses;
+    /* `reserve` reserves addresses, which start at a multiple of `granule`. `unreserve` gives back
+     * all addresses of one `reserve`. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
     void (*unreserve)(void *context, bfc_addr start, uint64_t bytes);
     /* `create` makes a page, which is mapped nowhere yet; `release` gives back a page that is
@@ -58,26 +59,27 @@ struct bfc_page_calls {
     enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page,
                                       struct bfc_ask *ask);
     void (*release)(void *context, bfc_page page, uint64_t bytes);
-    /* Called once after a series of `release`, with the sum of the bytes that were given back. May
-     * be NULL. */
+    /* Called once after a series of calls of `release`, with the sum of the bytes that they gave
+     * back. May be NULL. */
     void (*released)(void *context, uint64_t bytes);
-    /* Maps a page at addresses that are bare. False: nothing has changed. */
+    /* Maps a page at addresses without a page. False: nothing has changed. */
     bool (*map)(void *context, bfc_addr start, uint64_t bytes, bfc_page page);
-    /* Unmaps a range, which consists of one or several whole pages next to each other. False: all
-     * of them are still mapped. */
+    /* Unmaps a range that consists of one or several whole pages next to each other. False: all of
+     * these pages are still mapped. */
     bool (*unmap)(void *context, bfc_addr start, uint64_t bytes);
     /* Lets the device and its peers use a range in which pages were just mapped. False: the pool
      * unmaps these pages and gives them back. */
     bool (*allow)(void *context, bfc_addr start, uint64_t bytes);
-    /* Tells whether pages may be remade now. Called under the pool's lock, so it must not block.
-     * NULL: they always may. */
+    /* Tells whether pages may be remade now, that is, given back and replaced by smaller ones.
+     * Called under the pool's lock, so it must not block. NULL: they always may. */
     bool (*may_remake)(void *context);
     /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
      * upstream's `reserve` provides. NULL: it always may. */
     bool (*may_grow)(void *context);
-    /* An allocation needs to make, move or remake pages that are frozen (bfc_pool_freeze_pages):
-     * thaws them, and returns 0; or returns the code with which the allocation fails, for which it
-     * is not called again. Called without any lock. NULL: they are never frozen. */
+    /* Called without any lock when an allocation needs to make, move or remake pages while the
+     * pages are frozen (bfc_pool_freeze_pages). Thaws the pages and returns 0, or returns the error
+     * code with which the allocation fails; the pool does not call again for that allocation. NULL:
+     * the pages are never frozen. */
     int (*wake)(void *context);
 };
 
@@ -85,44 +87,46 @@ struct bfc_page_info {
     bfc_page page;
     bfc_addr start;
     uint64_t bytes;
-    uint32_t pins; /* how many pins keep the page where it is */
-    /* whether the page is mapped but in no block: unmapping it has failed, and will be tried
-     * again */
+    uint32_t pins; /* how many calls of bfc_pool_pin keep the page where it is */
+    /* whether the page is mapped but belongs to no block, because unmapping it has failed; the pool
+     * will try again */
     bool lost;
-    bool asleep; /* as bfc_pool_set_page said */
+    bool asleep; /* the last value that bfc_pool_set_page was given for this page; false at first */
 };
 
-/* The fields are in bytes, except `pages` and `calls`, which are counts. The first six are as of
- * now, the others since the pool began. */
+/* Amounts of pages and addresses. `pages` and `calls` are counts, the other fields are bytes. The
+ * first six fields are values as of now, the others sums since the pool began. */
 struct bfc_page_stats {
-    uint64_t addresses; /* bytes of addresses that are reserved, with pages or without */
-    uint64_t bare;      /* addresses without a page */
-    uint64_t pages;     /* number of pages */
-    uint64_t ready;     /* pages that bfc_pool_trim would give back */
+    uint64_t addresses; /* reserved addresses, with pages or without */
+    uint64_t bare;      /* reserved addresses without a page */
+    uint64_t pages;     /* how many pages there are */
+    uint64_t ready;     /* ready pages, which bfc_pool_trim would give back */
     uint64_t pinned;    /* pages that are pinned */
-    uint64_t lost;      /* pages that can neither be used nor unmapped */
+    uint64_t lost;      /* pages that can neither be used nor be unmapped */
     uint64_t created;   /* pages that were made */
-    uint64_t moved;     /* pages that moved */
+    uint64_t moved;     /* pages that were moved to other addresses */
     uint64_t released;  /* pages that were given back to the device */
-    uint64_t calls;     /* number of calls of functions of struct bfc_page_calls */
+    uint64_t calls;     /* how many calls of functions of struct bfc_page_calls were made */
 };
 
-/* Returns a consistent copy. O(pages). False: the pool has no pages; *stats is untouched. */
+/* Copies the amounts to *stats, all as of one moment. O(pages). False: the pool has no pages, and
+ * *stats does not change. */
 bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats);
 
 /*
- * Pins the pages behind a live block, or a part of it: until each pin is taken back the pages
- * neither move nor go back to the device, even after the block is freed. Call it before the memory
- * is exported (IPC, dma-buf). False, and nothing is pinned: not all of the range has pages.
+ * Pins the pages behind a live block, or behind a part of it: until bfc_pool_unpin was called as
+ * often, the pages neither move nor go back to the device, even after the block is freed. Call it
+ * before the memory is exported (IPC, dma-buf). False: not all of the range has pages, and nothing
+ * is pinned.
  */
 bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Takes one pin back from each page of the range. */
+/* Undoes one bfc_pool_pin for each page of the range. */
 void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 /*
- * Calls `visit` for each page that has a byte in the range, in address order, until it returns
- * false; under the lock, so `visit` must not call the pool. UINT64_MAX bytes: all pages from
+ * Calls `visit` for each page that has a byte in the range, in address order, until `visit` returns
+ * false; under the lock, so `visit` must not call the pool. `bytes` of UINT64_MAX: all pages from
  * `start` on. Returns the number of calls.
  */
 uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
@@ -131,8 +135,8 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
 
 /*
  * Between bfc_pool_hold_pages and bfc_pool_let_pages no page is made, moved or given back, so that
- * the caller can call the driver for every page that bfc_pool_visit_pages shows (to give a new peer
- * access, for instance). Allocations that have to make, move or remake pages wait meanwhile; the
+ * the caller can call the driver for every page that bfc_pool_visit_pages shows (to let a new peer
+ * use them, for instance). Allocations that have to make, move or remake pages wait meanwhile; the
  * caller must neither allocate nor trim.
  */
 void bfc_pool_hold_pages(struct bfc_pool *pool);
@@ -140,10 +144,10 @@ void bfc_pool_let_pages(struct bfc_pool *pool);
 
 /*
  * Between bfc_pool_freeze_pages and bfc_pool_thaw_pages, which different threads may call, no page
- * is made, moved or given back either, but nobody waits for that: trimming finds no pages, and
- * allocations that have to change pages call `wake` first. bfc_pool_set_page says that a page's
- * memory is gone, and only its addresses are kept (`asleep`), or that it has come back under
- * another name. The pool still counts such a page as reserved, and hands out blocks in it.
+ * is made, moved or given back, but no thread waits: trimming finds no pages, and allocations that
+ * have to change pages call `wake` first. With `asleep`, bfc_pool_set_page says that a page's
+ * memory is gone and only its addresses are kept; without, that the memory has come back as `page`.
+ * The pool goes on counting a page that is asleep as reserved, and hands out blocks in it.
  */
 void bfc_pool_freeze_pages(struct bfc_pool *pool);
 void bfc_pool_set_page(struct bfc_pool *pool, bfc_addr start, bfc_page page, bool asleep);

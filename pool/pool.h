@@ -2,17 +2,18 @@
  * bfc_pool: a best-fit, coalescing pool of device memory.
  *
  * The pool never touches the memory that it manages, and knows neither CUDA nor the operating
- * system: whatever it needs from outside comes through struct bfc_upstream.
+ * system: whatever it needs from outside comes through the functions of struct bfc_upstream.
  *
  * Regions (taken from the upstream) are cut into blocks, which tile them without gap or overlap. A
- * block is live (the program holds it) or free; a free one is
+ * block is live (the program holds it) or free. A free block is
  * - ready: safe to hand out at once,
  * - pending: freed under a fence that is not known to be complete, so work may still use the block,
  * - deferred: freed without a fence yet (bfc_pool_fence_deferred gives all such blocks one),
  * - awaited: freed in the order of a stream, under no fence, until the caller calls bfc_pool_ready.
  *
- * Fences are numbers that the caller draws in rising order, for each pool by itself; 0 is no fence.
- * Fences complete in order: once fence m is complete, so is every fence below it.
+ * A fence is a number that stands for all work submitted to the device before a free; the fence is
+ * complete when that work is. The caller chooses rising numbers, for each pool by itself; 0 is no
+ * fence. Fences complete in order: once fence m is complete, so is every lower fence.
  *
  * Thread-safety: every function may be called from any thread at any time, except create and
  * destroy. No function of the upstream is called under the pool's lock.
@@ -32,121 +33,142 @@ typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses are multiples of this many bytes, as cudaMalloc's are, for textures. */
+/* Sizes and addresses of blocks are multiples of this many bytes. cudaMalloc aligns memory to as
+ * many, because textures need it. */
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
-/* Blocks of at least this many bytes start at a multiple of it, since a dma-buf consists of whole
- * pages of the host. Only the first block of a region starts where the upstream has put the
- * region. */
+/* Blocks of at least this many bytes start at multiples of it, because an exported dma-buf consists
+ * of whole pages of the host, which have up to 64 KiB. Only the first block of a region starts
+ * where the upstream has put the region. */
 #define BFC_LARGE ((uint64_t)1 << 16)
 
 enum bfc_status {
     BFC_OK = 0,
     BFC_OUT_OF_MEMORY,   /* no free block fits, and the device has no more to give */
-    BFC_UPSTREAM_FAILED, /* the upstream failed for another reason than a lack of memory */
-    BFC_INVALID_POINTER, /* inside one of the pool's regions, but not the start of a live block */
+    BFC_UPSTREAM_FAILED, /* the upstream failed, but not for lack of memory */
+    /* the address is inside one of the pool's regions, but no live block starts there */
+    BFC_INVALID_POINTER,
     BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
-    BFC_INVALID_SIZE,    /* the size is zero */
+    BFC_INVALID_SIZE,    /* the size is zero, or larger than the call can serve */
     BFC_NO_HOST_MEMORY,  /* the host has no memory for the pool's own records */
-    BFC_ASLEEP,          /* the pages are frozen, and could not be thawed (pool/pages.h) */
+    BFC_ASLEEP,          /* the pages are frozen (bfc_pool_freeze_pages), and thawing them failed */
 };
 
 enum bfc_reserve_result {
-    BFC_RESERVED, /* memory was reserved; its address is in *start */
-    BFC_REFUSED,  /* not enough memory: a smaller request may succeed */
-    BFC_FAILED,   /* anything else: asking again is useless */
+    BFC_RESERVED, /* memory was reserved, and the function has set its result */
+    BFC_REFUSED,  /* the device has not enough memory: a smaller request may succeed */
+    BFC_FAILED,   /* any other failure: a smaller request would fail as well */
 };
 
 struct bfc_page_calls;
 
-/* Passed from an allocation to the upstream while the allocation makes its pool grow. */
+/* What an allocation passes to the upstream's functions while it makes the pool grow. */
 struct bfc_ask {
-    bool is_first; /* the allocation had BFC_ALLOCATE_FIRST */
-    int error;     /* the code that the allocation returns; the upstream sets it when it refuses */
+    /* whether the allocation may take memory for which other jobs already wait
+     * (BFC_ALLOCATE_FIRST) */
+    bool is_first;
+    /* set by the upstream when it refuses: its error code, which the allocation reports */
+    int error;
 };
 
 /*
- * The outside world. Every function gets `context` first, may block, and is called without the
- * pool's lock, possibly by several threads at once. poll and wait may be NULL.
+ * What the pool needs from outside: memory, fences and a clock. Every function gets `context`
+ * first, may block, and is called without the pool's lock, possibly by several threads at once.
+ * `poll`, `wait` and `now` may be NULL.
  */
 struct bfc_upstream {
     void *context;
-    /* Takes `bytes` from the device; `bytes` and the start are multiples of the granule. */
+    /* Takes `bytes` from the device, and sets `*start` to their address. Both are multiples of
+     * BFC_GRANULE. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start,
                                        struct bfc_ask *ask);
-    /* Gives a whole region back, exactly as it was reserved. False: the region stays the pool's.
-     * `*error` is the upstream's code, for bfc_pool_release_one. */
+    /* Gives a whole region back, exactly as it was reserved. False: the region stays the pool's,
+     * and `*error` is the upstream's error code. */
     bool (*release)(void *context, bfc_addr start, uint64_t bytes, int *error);
-    /* Returns the highest fence known to be complete, without blocking, at a bounded cost. NULL:
-     * every fence is complete. */
+    /* Returns the highest fence known to be complete. Does not block, and takes bounded time. NULL:
+     * every fence counts as complete. */
     bfc_fence (*poll)(void *context);
     /*
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
-     * the highest fence known to be complete. With BFC_DEFERRED_FENCE it makes the deferred blocks
-     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE it makes every
-     * awaited block ready whose stream had completed the work before the free; if there was none,
-     * it blocks until there is one.
+     * the highest fence known to be complete. Two values of `fence` have a meaning of their own:
+     * - BFC_DEFERRED_FENCE: makes the deferred blocks ready, if that is possible, by whatever wait
+     *   that needs;
+     * - BFC_NO_FENCE: makes every awaited block ready whose stream has completed the work before
+     *   the free; if there is none, blocks until there is one.
      */
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
-    /* Nanoseconds on a clock that never goes back. */
+    /* Returns nanoseconds on a clock that never goes back. NULL: the pool measures no times. */
     uint64_t (*now)(void *context);
-    /* The calls for a pool with pages (pages.h), copied; NULL: a pool with regions alone. With
-     * pages, reserve and release may be NULL, and are called only after one of these calls failed
-     * for another reason than a lack of memory. */
+    /* The calls for a pool with pages (pool/pages.h), which the pool copies. NULL: the pool takes
+     * memory by whole regions only. With pages, `reserve` and `release` may be NULL; they serve
+     * where the pool may not use pages, and where a page call fails for another reason than a lack
+     * of memory. */
     const struct bfc_page_calls *pages;
 };
 
 enum bfc_policy { BFC_POLICY_BFC, BFC_POLICY_TF, BFC_POLICY_PYTORCH };
 enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GROWTH_PREALLOCATE };
 
-/* How large new pages are (pool/pages.h). */
+/* How the pool chooses the size of new pages (pool/pages.h). */
 enum bfc_page_rule {
-    BFC_PAGE_AUTO, /* as `step` while free blocks lie together, ever smaller the more they are
-                      scattered */
-    BFC_PAGE_FIT,  /* at most a 64th of the block that they are made for */
-    BFC_PAGE_STEP, /* each step of growth is one page */
+    /* as BFC_PAGE_STEP while free blocks lie together; the more scattered they are, the smaller new
+     * pages become */
+    BFC_PAGE_AUTO,
+    BFC_PAGE_FIT,  /* at most a 64th of the block for which the page is made */
+    BFC_PAGE_STEP, /* one page for each step by which the pool grows */
 };
 
-/* Zero-filled except where bfc_pool_config_default sets otherwise. Sizes in bytes. */
+/* The configuration of a pool. What bfc_pool_config_default does not set is zero. Sizes are in
+ * bytes. */
 struct bfc_pool_config {
     enum bfc_policy policy;
     enum bfc_growth growth;
-    uint64_t growth_size; /* bytes of the first region (growth double) or of each (fixed) */
-    uint64_t growth_max;  /* the largest step of growth double */
-    uint64_t preallocate; /* the first region of growth preallocate */
-    uint64_t limit;       /* most that may be reserved; UINT64_MAX: no limit */
-    /* a block is split if it is this many times as large as the request; 0: as the policy does */
+    /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
+    uint64_t growth_size;
+    /* growth `double`: the size up to which regions, or with pages the steps of growth, get larger
+     * as the pool grows. Without pages, policies tf and pytorch ignore it */
+    uint64_t growth_max;
+    uint64_t preallocate; /* growth `preallocate`: the size of the first region */
+    uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
+    /* a free block is split if it is at least this many times as large as the request; 0: the
+     * policy decides */
     double split_ratio;
-    /* a block is split if it exceeds the request by this many bytes; UINT64_MAX: as the policy
-     * does */
+    /* a free block is split if it is at least this many bytes larger than the request; UINT64_MAX:
+     * the policy decides */
     uint64_t split_slack;
-    uint64_t max_split; /* blocks from this size on are not split; UINT64_MAX, or with pages: all
-                           may be */
-    /* how many sizes there are from one power of two to the next, to which sizes are rounded up; 0,
-     * 1: not at all */
+    /* free blocks of at least this many bytes are not split; UINT64_MAX: all may be. In a pool with
+     * pages the value is ignored, and all may be */
+    uint64_t max_split;
+    /* requests are rounded up to one of this many evenly spaced sizes between two powers of two; 0
+     * or 1: no such rounding */
     uint64_t roundup;
-    uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
-                              UINT64_MAX: never */
-    uint64_t keep_whole;   /* a wholly free region of more bytes than this is cut for a small block
-                              only if the pool cannot grow at little cost; UINT64_MAX: off */
-    /* whether giving a region back may wait for the device: then a request takes a block that its
-     * policy would refuse before regions are given back */
+    /* while more bytes than this are reserved, regions that have long been wholly free go back
+     * before the pool grows; UINT64_MAX: never */
+    uint64_t gc_threshold;
+    /* a region of more bytes than this that is wholly free is split for a small block only if the
+     * pool cannot grow at little cost; UINT64_MAX: such a region is split as any other */
+    uint64_t keep_whole;
+    /* whether the upstream's `release` may wait for the device. If so, an allocation for which
+     * memory is short takes a block that its policy would refuse, rather than give regions back */
     bool release_waits;
-    double page_slack;  /* with pages: while less than (1 + page_slack) times the most that was
-                           ever requested is reserved, new pages are made, none are moved */
-    uint64_t page_most; /* with pages: the largest page */
+    /* with pages: while less than (1 + page_slack) times the most that was ever requested is
+     * reserved, the pool makes new pages; above that it moves free ones */
+    double page_slack;
+    uint64_t page_most; /* with pages: bytes of the largest page */
     enum bfc_page_rule page_rule;
     bool track_idle; /* whether bfc_pool_trim_idle will be called */
-    /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING means
-     * nothing */
+    /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING has no
+     * effect */
     bool reuse_pending;
-    /* in mode lazy: while at most this many bytes are pending, the pool grows rather than waits */
+    /* while at most this many bytes are pending, the pool grows at once; while more are, an
+     * allocation first waits a short time for fences */
     uint64_t pending_budget;
-    /* whether an allocation fails as soon as the device refuses, without waits and without giving
-     * regions back */
+    /* whether an allocation fails as soon as the device refuses memory, without waiting for fences
+     * and without giving regions back */
     bool no_last_resorts;
-    /* where the pool counts, which must outlive the pool; NULL: in memory of its own */
+    /* memory for the pool's counters, which must outlive the pool; NULL: the pool has memory of its
+     * own for them */
     struct bfc_pool_stats *stats;
 };
 
@@ -156,66 +178,74 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size; /* bytes of the block, as rounded */
-    /* bytes that the program asked for; 0: the block is free, or a rest that bfc_pool_carve left */
+    uint64_t size; /* bytes of the block, after rounding */
+    /* bytes that the program requested; 0: the block is free, or it is the second part of a block
+     * that bfc_pool_carve has split */
     uint64_t requested;
     uint64_t id; /* unique among all blocks that this process ever allocated; 0 for a free block */
     uint64_t free_before; /* free bytes just before the block, in its region */
     uint64_t free_after;  /* free bytes just after the block, in its region */
     bfc_addr region_start;
     uint64_t region_size;
-    bfc_fence fence; /* after an allocation: the fence under which the block was handed out pending,
-                        or BFC_NO_FENCE */
-    int error; /* the code that the upstream gave last, if the allocation has failed; 0: none */
+    /* set by an allocation: the fence of the pending block that was handed out, for which later
+     * work has to wait; BFC_NO_FENCE: the block was ready */
+    bfc_fence fence;
+    /* set by a failed allocation: the last error code of the upstream; 0: the upstream gave none */
+    int error;
     bool live;
-    /* whether it is a range of addresses without a page (pages.h), which is neither live nor
-     * free */
+    /* whether the block is a range of addresses without memory behind it (pool/pages.h), which is
+     * neither live nor free */
     bool bare;
-    /* whether the region is a reservation of addresses, which may have pages behind them */
+    /* whether the block's region is a reservation of addresses, parts of which may have pages
+     * behind them */
     bool paged;
-    /* whether the region is one of bfc_pool_add_apart, with memory behind all of it */
+    /* whether bfc_pool_add_apart made the block's region, and all of that region has memory behind
+     * it */
     bool planned;
 };
 
-/* How one allocation may be served. */
+/* The flags of an allocation; their sum is passed to bfc_pool_allocate. */
 enum bfc_allocate_flags {
     BFC_ALLOCATE_HIT_ONLY =
-        1, /* neither call the upstream nor search for long; a miss is not counted */
-    /* the allocation may hand out a pending block; the caller makes later work wait for the block's
-     * fence (mode ordered) */
+        1, /* neither call the upstream nor search for long, and do not count a miss */
+    /* a pending block may be handed out; the caller must make later work wait for the block's
+     * fence */
     BFC_ALLOCATE_PENDING = 2,
-    BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
-                                   further, and calls bfc_pool_count_out_of_memory in the end */
-    /* this repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if it succeeds, the
-     * caller calls bfc_pool_count_saved */
+    /* do not count a failure as out of memory: the caller tries other means, and calls
+     * bfc_pool_count_out_of_memory if they fail too */
+    BFC_ALLOCATE_UNCOUNTED = 4,
+    /* this call repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if the repetition
+     * succeeds, the caller calls bfc_pool_count_saved */
     BFC_ALLOCATE_AGAIN = 8,
-    BFC_ALLOCATE_APART = 16, /* before the pool grows, ready blocks of regions that are set apart
-                                may be handed out */
-    BFC_ALLOCATE_FIRST = 32, /* the flag is_first of struct bfc_ask, for the upstream */
+    /* before the pool grows, hand out ready blocks of regions that are set apart
+     * (bfc_pool_set_apart) */
+    BFC_ALLOCATE_APART = 16,
+    /* the allocation may take memory for which other jobs already wait (is_first in struct
+     * bfc_ask) */
+    BFC_ALLOCATE_FIRST = 32,
 };
 
 struct bfc_pool;
 
 /*
- * Makes an empty pool; nothing is reserved before the first allocation. A NULL `config` means the
- * defaults; it and the upstream's functions are copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
+ * Makes an empty pool; nothing is reserved before the first allocation. `config` and `upstream` are
+ * copied; a NULL `config` means the defaults. Returns BFC_OK or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                 const struct bfc_upstream *upstream);
 
 /*
- * Forgets the pool and frees its host memory. With `release`, every region goes back to the
- * upstream first, even with live blocks in it; without, the upstream is not called, since the
- * context has ended. Pages belong to the device: with `release` they go back even after the
- * context's end. `pool` may be NULL.
+ * Ends the pool and frees its host memory; `pool` may be NULL. With `release`, every region goes
+ * back to the upstream first, even with live blocks in it. Without, the upstream is not called: the
+ * context has ended, and has taken the regions with it. Pages belong to the device, not to the
+ * context: for them the caller sets `release` even after the context's end.
  */
 void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 
 /*
- * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
- * success start, size, requested, id and fence of `block` (never NULL) are set; else only its
- * `error`. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED,
- * BFC_NO_HOST_MEMORY or BFC_ASLEEP.
+ * Hands out a block of at least `bytes`. On success sets start, size, requested, id and fence of
+ * `block` (never NULL), else only its `error`. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY,
+ * BFC_UPSTREAM_FAILED, BFC_NO_HOST_MEMORY or BFC_ASLEEP.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
@@ -223,17 +253,20 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
 #define BFC_PLACE_HINTS 2
 
 /*
- * Hands out the block that starts at `at`, of just as many bytes as the pool rounds `bytes` to
- * (whole granules, or BFC_LARGE), if all of that is free: ready, or with BFC_ALLOCATE_PENDING also
- * pending, under the highest of the fences. The range may span several free blocks of any region.
- * No other rule of a policy applies. The upstream's poll alone is called, and with
- * BFC_ALLOCATE_HIT_ONLY not even that; the other flags mean nothing. `below` (never NULL, 0 at
- * first) holds hints for the same `at`, which the pool updates, so that it need not search when the
- * blocks before the place are as they were one of the last times. Counts as a hit. Returns BFC_OK,
- * BFC_INVALID_SIZE, BFC_INVALID_POINTER (`at` is not a multiple of the granule; or of BFC_LARGE,
- * for a large block that is not the first of its region), BFC_UNKNOWN_POINTER (not all in one
- * region), BFC_OUT_OF_MEMORY (a part is in use, or may still be) or BFC_NO_HOST_MEMORY; but for
- * BFC_OK nothing has changed.
+ * Hands out a block that starts exactly at `at`, of `bytes` rounded up to whole granules, or above
+ * BFC_LARGE to multiples of that. All of the range must be ready, or with BFC_ALLOCATE_PENDING also
+ * pending; then the block's fence is the highest one in the range. The range may span several free
+ * blocks of any region, and no rule of a policy applies. Of the upstream only `poll` is called, and
+ * with BFC_ALLOCATE_HIT_ONLY not even that; other flags have no effect. Counts as a hit.
+ *
+ * `below` (never NULL) holds hints where live blocks before `at` may start, for calls with the same
+ * `at`. The caller sets them to 0 before the first of these calls, and the pool updates them. As
+ * long as a live block starts at a hint, the pool need not search.
+ *
+ * Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (no such block may start at `at`),
+ * BFC_UNKNOWN_POINTER (the range is not within one region), BFC_OUT_OF_MEMORY (a part of the range
+ * is in use, or work may still use it) or BFC_NO_HOST_MEMORY; except for BFC_OK nothing has
+ * changed.
  */
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                                      unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
@@ -253,35 +286,37 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
  * allocation that would fail even then gets memory of the region that its policy would refuse.
  *
  * In a pool with pages the region is a reservation of addresses with pages behind all of it. Once
- * the region is open to all, or when trimming finds nothing else, its ready pages go elsewhere; a
- * later call for at most its size gives it pages again. Where the device refuses pages, the
- * upstream's reserve serves the call.
+ * the region is open to all, or when trimming finds nothing else, its ready pages may go elsewhere;
+ * a later call for at most the region's size puts pages there again. Where the device refuses
+ * pages, the upstream's `reserve` provides the region.
  *
  * On success `*start` (never NULL) is the region's address. Returns BFC_OK, BFC_INVALID_SIZE,
- * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED, BFC_NO_HOST_MEMORY or
- * BFC_ASLEEP.
+ * BFC_OUT_OF_MEMORY (the limit or the device has no room), BFC_UPSTREAM_FAILED, BFC_NO_HOST_MEMORY
+ * or BFC_ASLEEP.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 
-/* Sets the region of `address` apart, or opens it to all. O(its blocks) under the lock. False: the
- * address is in none of the pool's regions, or in a reservation of addresses that
- * bfc_pool_add_apart did not make. */
+/* Sets the region of `address` apart, as bfc_pool_add_apart does, or opens it to all allocations.
+ * O(blocks of the region) under the lock. False: the address is in none of the pool's regions, or
+ * in a reservation of addresses that bfc_pool_add_apart did not make. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
-/* Gives all wholly free and ready regions back, except the one that holds `planned` (0: none), and
- * all ready pages outside regions that are set apart. Returns how many bytes went. */
+/* Gives all wholly free and ready regions back, except the one that holds the address `planned` (0:
+ * none), and all ready pages outside regions that are set apart. Returns how many bytes went
+ * back. */
 uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 
 /*
- * Blocks that have no place in a region of bfc_pool_add_apart should share one further region, as
- * large as the most that such blocks took at one time. Where several regions hold them, gives the
- * smaller idle ones back; with growth `double` the next region that is needed has that size.
- * Returns how many bytes went.
+ * Blocks that have no place in a region of bfc_pool_add_apart lie in other regions, and should
+ * share one of them, as large as the most bytes that such blocks ever took at one time. If they lie
+ * in several regions, gives back those that are wholly free and smaller than that; if any went back
+ * and none of the others is as large, the next region that the pool takes with growth `double` has
+ * that size. Returns how many bytes went back.
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
-/* Counts an allocation with BFC_ALLOCATE_UNCOUNTED that failed for good, or one with
- * BFC_ALLOCATE_AGAIN that succeeded. */
+/* Call bfc_pool_count_out_of_memory when an allocation with BFC_ALLOCATE_UNCOUNTED has failed for
+ * good, and bfc_pool_count_saved when one with BFC_ALLOCATE_AGAIN has succeeded. */
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
 void bfc_pool_count_saved(struct bfc_pool *pool);
 
@@ -289,80 +324,84 @@ void bfc_pool_count_saved(struct bfc_pool *pool);
 void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start);
 
 /*
- * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is
- * known to be complete), deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,
- * BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; in the last two nothing has changed.
+ * Frees the live block that starts at `start`. The block becomes ready if `fence` is BFC_NO_FENCE
+ * or known to be complete, deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,
+ * BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; with the last two nothing has changed.
  */
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
- * bfc_pool_free with BFC_NO_FENCE in two steps, for a caller that waits in between:
- * bfc_pool_glimpse tells whether a live block starts at `start`, nearly always without the lock;
- * bfc_pool_free_ready frees it. If another thread has freed the block since, bfc_pool_free_ready
- * answers as bfc_pool_free does.
+ * A free with BFC_NO_FENCE in two steps, for a caller that waits for the device in between.
+ * bfc_pool_glimpse tells whether a live block starts at `start`, nearly always without taking the
+ * lock; bfc_pool_free_ready frees the block. If another thread has freed the block meanwhile,
+ * bfc_pool_free_ready returns an error, as bfc_pool_free does.
  */
 struct bfc_glimpse {
-    uint32_t block; /* record of the live block that starts at `start`; 0: there is none */
-    uint32_t place; /* where the pool's map has the block */
+    /* the record's index of the live block that starts at `start`; 0: no live block starts there */
+    uint32_t block;
+    uint32_t place; /* the bucket of the pool's hash map that has the block */
     bool surplus;   /* whether bfc_pool_release_surplus should be called */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
-/* To be called after the wait for the device before a free, if bfc_pool_glimpse found that the pool
- * has a surplus: gives idle regions back if that is due (regions/surplus.c). Returns how many bytes
- * went. */
+/* Gives wholly free regions back if the pool has reserved too much (regions/surplus.c). To be
+ * called before a free, after the caller has waited for the device, if `surplus` of
+ * bfc_pool_glimpse is set. Returns how many bytes went back. */
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;
 }
 
-/* Takes the live block back under no fence: it is awaited until bfc_pool_ready is called for it.
+/* Frees the live block under no fence: the block is awaited until bfc_pool_ready is called for it.
  * Returns what bfc_pool_free would return. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
-/* Treats the awaited block that starts at `start` as if it had been freed with this fence. */
+/* Continues the free of a block that bfc_pool_free_awaited has freed, and that starts at `start`,
+ * as if bfc_pool_free had been called with `fence`. */
 void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
- * Splits a live block in two: the one at `start` becomes as if `bytes` had been requested, the rest
- * becomes a live block of its own, handed out under the same fence, and counts as an allocation. If
- * the size fits exactly there is no rest. Returns BFC_OK, BFC_INVALID_SIZE (0, more than the block
- * has, or BFC_LARGE and more where such a block may not start), BFC_INVALID_POINTER,
+ * Splits a live block in two. The block at `start` becomes as if `bytes` had been requested; the
+ * rest becomes a live block of its own, handed out under the same fence, and counts as an
+ * allocation. If the size fits exactly there is no rest. Returns BFC_OK, BFC_INVALID_SIZE (0, more
+ * than the block has, or a size for which no block may start there), BFC_INVALID_POINTER,
  * BFC_UNKNOWN_POINTER or BFC_NO_HOST_MEMORY; except for BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* A note that a block was handed out or taken back. */
+/* A record of one allocation or free. */
 struct bfc_pool_note {
-    uint64_t id;    /* the block's id */
-    uint64_t bytes; /* bytes that the program requested; 0: the block was taken back */
-    /* who allocated the block, as a number that no other living thread has; not set when the block
-     * was taken back */
+    uint64_t id;    /* id of the block that was allocated or freed */
+    uint64_t bytes; /* allocation: bytes that the program requested; 0: the record is of a free */
+    /* allocation: the calling thread, as a number that no other living thread has; not set for a
+     * free */
     uint64_t thread;
 };
 
 /*
- * Notes the next `most` allocations and frees in `notes`, in their order; a `most` of 0 ends the
- * noting. `notes` must stay valid until the next such call. What bfc_pool_carve does is not noted.
+ * Records the next `most` allocations and frees in `notes`, in their order. `notes` must stay valid
+ * until the next call of this function; a `most` of 0 ends the recording. What bfc_pool_carve does
+ * is not recorded.
  */
 void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most);
 
-/* Returns how many notes were written since the last call of bfc_pool_take_notes. */
+/* Returns how many records were written since the last call of bfc_pool_take_notes. */
 uint64_t bfc_pool_notes(struct bfc_pool *pool);
 
-/* Returns how many blocks have ever been deferred. Call it before recording a fence for them. */
+/* Returns how many blocks have become deferred since the pool began. Call it before a fence for the
+ * deferred blocks is recorded, and pass the result to bfc_pool_fence_deferred. */
 uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
 
 /*
- * Gives this fence to the deferred blocks that had arrived when the count was `arrivals`; not to
- * later ones, whose last work may be later than the fence. UINT64_MAX: to all. O(deferred blocks)
- * under the lock.
+ * Gives `fence` to the blocks that had become deferred when bfc_pool_deferred_arrivals returned
+ * `arrivals` (UINT64_MAX: to all). Blocks deferred after that get no fence here, because work
+ * submitted after the fence may use them. O(deferred blocks) under the lock.
  */
 void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t arrivals);
 
-/* Notes that all fences up to `fence` are complete. */
+/* Tells the pool that all fences up to `fence` are complete. */
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence);
 
 /* Describes the block, live, free or bare, that holds `address`. False: the address is in none of
@@ -371,75 +410,83 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
 
 /*
  * Marks the region of `address` as shared with others (IPC, dma-buf, registration): its pending
- * blocks are never handed out by BFC_ALLOCATE_PENDING, and while `held` it is never given back.
- * With pages the region is a whole reservation of addresses, and bfc_pool_pin keeps the pages.
+ * blocks are never handed out by BFC_ALLOCATE_PENDING, and with `held` the region is never given
+ * back. In a pool with pages the region is a whole reservation of addresses, and bfc_pool_pin is
+ * what keeps pages in place.
  */
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 
 /*
  * Gives wholly free and ready regions back to the upstream, largest first, until at least `bytes`
- * went or none is left; returns how many bytes went. UINT64_MAX: all. With pages, ready pages go
- * first, then regions that the upstream's reserve made; reservations of addresses never go.
+ * have gone back (UINT64_MAX: all) or no such region is left. Returns how many bytes went back. In
+ * a pool with pages, ready pages go first, then regions that the upstream's `reserve` made;
+ * reservations of addresses never go back.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
- * As bfc_pool_trim, but regions that are wholly free go back even if they are not ready, unless a
- * block of theirs is awaited: only for an upstream whose release waits for the work that may still
- * use the region. If a region does not go back, all its blocks are deferred. Of pages only ready
- * ones go, since unmapping may not wait for the device.
+ * Does what bfc_pool_trim does, but also gives back regions that are wholly free though not ready,
+ * unless a block in them is awaited. Only for an upstream whose `release` waits for the work that
+ * may still use the region. If the upstream refuses to take a region back, all its blocks become
+ * deferred. Of pages only ready ones go back, since unmapping may not wait for the device.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
-/* Gives one region back, an idle one if there is any, else one as bfc_pool_trim_used does; none of
- * pages. `*error` is the code of the upstream's last release; without a release it is unchanged. */
+/* Gives one region back: one that is wholly free and ready, or if there is none, one that
+ * bfc_pool_trim_used would give back. Gives no pages back. Sets `*error` to the upstream's error
+ * code of the last release; if nothing was released, `*error` does not change. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
 /*
- * Gives back the regions, and with pages the pages, that every call of this function in the last
- * `idle_ns` has found free and ready: call it at intervals, in a pool made with track_idle. Returns
- * how many bytes went.
+ * Gives back the regions, and in a pool with pages the pages, that have been free and ready at
+ * every call of this function in the last `idle_ns`. To be called at intervals, in a pool made with
+ * track_idle. Returns how many bytes went back.
  */
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
-/* Waits, a second at most, until the regions that other threads are giving back have gone. Returns
- * how many bytes went; 0: not all of them went in time, or there were none. */
+/* Waits, a second at most, until other threads are done giving regions back. Returns how many bytes
+ * went back; 0: a region had not gone back after a second, or none was under way. */
 uint64_t bfc_pool_await_releases(struct bfc_pool *pool);
 
-/* Returns the bytes of the smallest region that the pool would ask the upstream's reserve for to
- * hold a block of `bytes`: more than `bytes` where the policy fixes the sizes of regions. */
+/* Returns the bytes of the smallest region for which the pool would ask the upstream's `reserve` to
+ * hold a block of `bytes`. That is more than `bytes` where the policy fixes the sizes of
+ * regions. */
 uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes);
 
-/* Returns a consistent copy of the counters, with largest_free brought up to date. */
+/* Copies the counters, all as of one moment, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
 /* What a pool could give back once all work under way is done, in bytes. Regions and pages with a
- * live or awaited byte do not count: nobody knows when a stream comes to its frees. */
+ * live or awaited byte do not count, since nobody knows when a stream will come to a free in its
+ * order. */
 struct bfc_pool_room {
     uint64_t reserved; /* bytes of regions and pages that are wholly free */
-    /* bytes that the device gains when these go back; the device counts in pages of 2 MiB */
+    /* bytes that the device gains when these regions and pages go back: rounded to the device's own
+     * pages of 2 MiB */
     uint64_t on_device;
-    uint64_t releasing; /* bytes of regions and pages that are being given back */
-    uint64_t largest;   /* the largest request that a free block has room for */
+    uint64_t releasing; /* bytes of regions and pages that other threads are giving back now */
+    uint64_t largest;   /* bytes of the largest request for which a free block has room */
 };
 
-/* O(regions + free blocks); with pages it waits for the thread that makes or moves pages. */
+/* Fills in *room. O(regions + free blocks). In a pool with pages it first waits until no thread
+ * makes or moves pages. */
 void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room);
 
 /*
- * Returns how many ready bytes lie in blocks smaller than `bytes`, and so cannot serve such a
- * request because of fragmentation. O(ready blocks that are large enough) under the lock.
+ * Returns how many ready bytes lie in blocks smaller than `bytes`: memory that cannot serve a
+ * request of that size because of fragmentation. O(ready blocks of at least `bytes`) under the
+ * lock.
  */
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes);
 
 /*
- * Looks for a violated invariant. Returns NULL, or a sentence (static storage) that names it.
- * O(blocks) under the lock: for tests and debugging.
+ * Looks for a violated invariant. Returns NULL, or a sentence (static storage) that names the
+ * invariant. O(blocks) under the lock: for tests and debugging.
  */
 const char *bfc_pool_check(struct bfc_pool *pool);
 
-/* Calls `visit` for each block that is not bare, in address order, under the lock: it must not call
- * the pool. */
+/* Calls `visit` for each block that is not bare, in address order, under the lock; so `visit` must
+ * not call the pool. */
 void bfc_pool_visit(struct bfc_pool *pool,
                     void (*visit)(void *context, const struct bfc_block_info *block),
                     void *context);

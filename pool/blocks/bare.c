@@ -5,9 +5,9 @@
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
-/* Makes the range a block of its own, which is in no list; if the range ends beyond the block that
- * holds `start`, only its part in that block. The rest of that block stays in the lists of its
- * state. */
+/* Cuts the range out as a block of its own, which is in no bin and no list; if the range ends
+ * beyond the block that holds `start`, cuts out only the part in that block. What remains of that
+ * block before and after the range stays in its bins and lists. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
     uint64_t before = start - block_start(&pool->blocks[b]);

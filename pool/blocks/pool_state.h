@@ -21,83 +21,109 @@
 
 #define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
-/* The steps that an allocation tries when the device has refused a region, in the order that the
- * policy sets. After each step the allocation searches for a block again. */
+/* The steps that an allocation may try after the device has refused a region. Each policy has its
+ * own order of them (policy.c). After each step the allocation searches for a block again. */
 enum rung {
     RUNG_END,
-    RUNG_WAIT_ENOUGH,  /* waits for the oldest fences that suffice */
-    RUNG_RELEASE_EACH, /* gives idle regions back one by one, and grows after each */
-    /* policy pytorch: gives back one idle region that is large enough, or several large ones */
+    RUNG_WAIT_ENOUGH,  /* waits for the oldest fences that free enough memory for the request */
+    RUNG_RELEASE_EACH, /* gives wholly free regions back one by one, and tries to grow after each */
+    /* gives back one wholly free region that is large enough, or else several large ones; only with
+     * policy pytorch */
     RUNG_RELEASE_LARGE,
-    RUNG_WAIT_ALL,     /* waits for all fences */
-    RUNG_RELEASE_IDLE, /* gives all idle regions back, if that can help, then grows */
-    RUNG_RELEASE_ALL,  /* gives all idle regions back, even if that cannot help, then grows */
+    /* waits for all fences, then for blocks that were freed in the order of a stream */
+    RUNG_WAIT_ALL,
+    /* gives all wholly free regions back, if the request would then fit below the configured limit,
+     * and tries to grow */
+    RUNG_RELEASE_IDLE,
+    RUNG_RELEASE_ALL, /* gives all wholly free regions back in any case, and tries to grow */
 };
 
 #define RUNGS_MOST 5
 
-/* policy_make computes these from the pool's configuration; later events change a few of them. */
+/* The rules by which the pool chooses and splits free blocks, and rounds requests. policy_make
+ * computes them from the configuration; later events change a few of them. */
 struct rules {
     const enum rung *rungs;
-    /* whether free blocks are sorted by size and address, and each region belongs to one zone */
+    /* whether free blocks are sorted exactly by size and address, and each region serves either
+     * small or large blocks only */
     bool exact;
-    /* whether a free block may not be picked by its size alone: `exact` is set, small_most is not
-     * 0, or a large region is wholly free (whole.h) */
+    /* whether the size of a free block alone does not tell whether a request may take it: `exact`
+     * is set, small_most is not 0, or a large region is wholly free (whole.h) */
     bool picks_by_rules;
-    bool rounds;   /* whether requests are rounded to more than whole granules and BFC_LARGE */
+    /* whether the policy rounds requests up further than to multiples of BFC_GRANULE, or from
+     * BFC_LARGE on to multiples of BFC_LARGE */
+    bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
-    /* whether idle regions go back at frees that wait for the device (surplus.c) */
+    /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
     bool returns_surplus;
-    bool ages;           /* whether regions note when they became idle */
-    uint64_t small_most; /* blocks of at most this many bytes have regions of their own; 0: none
-                            have, or `exact` is set and the policy decides */
-    bool mixes; /* whether a request may take a block of the other zone before the pool grows */
-    uint64_t watched;     /* how many more allocations remake_before checks; 0 with `exact` */
-    bool prepares;        /* whether `rounds` is set or `watched` is not 0 */
-    uint64_t whole_above; /* regions of more than this many granules are kept whole (whole.h) */
-    uint64_t plain_most;  /* granules of the largest request that the hot path serves. 0 unless
-                             cuts_all is the only rule above that is set, and no region is set
-                             apart; less while a large region is wholly free (whole.h) */
+    bool ages; /* whether each region records when it became wholly free */
+    /* without `exact`: blocks of at most this many bytes lie in regions that hold no larger blocks;
+     * 0: all blocks share regions */
+    uint64_t small_most;
+    /* if small_most is not 0: whether a small request may take a block from a region for large
+     * blocks, or the other way round, before the pool grows */
+    bool mixes;
+    /* for how many more allocations remake_before checks whether a page is too large for the
+     * request; always 0 with `exact` */
+    uint64_t watched;
+    /* whether allocations must call prepare_request: `rounds` is set or `watched` is not 0 */
+    bool prepares;
+    /* regions of more than this many granules are kept wholly free where possible (whole.h) */
+    uint64_t whole_above;
+    /* granules of the largest request that the fast path of allocations serves. 0: it serves none,
+     * because a rule above needs further checks or a region is set apart; lower than usual while a
+     * large region is wholly free (whole.h) */
+    uint64_t plain_most;
 };
 
 struct region {
-    bfc_addr start;   /* the region's first address; of a vacant record: the next vacant record */
-    uint64_t size;    /* bytes of the region; 0: the record is vacant */
-    uint64_t bare;    /* bytes of addresses without a page, in a region that is paged */
-    block_index head; /* the region's head: the record before its first block */
-    /* whether bfc_pool_share_region was called for it; then its pending blocks are in no bin */
+    /* the region's first address; in an unused record: the index of the next unused record */
+    bfc_addr start;
+    uint64_t size;    /* bytes of the region; 0: the record is unused */
+    uint64_t bare;    /* in a paged region: bytes of addresses without a page */
+    block_index head; /* the record before the region's first block, which links to that block */
+    /* whether bfc_pool_share_region was called for the region; its pending blocks are then in no
+     * bin, so that no allocation takes them */
     bool shared;
-    bool held;  /* whether the region must never be given back */
-    bool apart; /* whether ordinary allocations may not take memory from it (bfc_pool_set_apart) */
-    bool planned; /* whether bfc_pool_add_apart has made it */
-    /* whether it was taken while there was a planned region (bfc_pool_gather_overflow) */
+    bool held; /* whether the region must never be given back */
+    /* whether only allocations that ask for it may take memory of the region
+     * (bfc_pool_set_apart) */
+    bool apart;
+    bool planned; /* whether bfc_pool_add_apart made the region */
+    /* whether the pool took the region, while it had a planned one, for blocks without a planned
+     * place (bfc_pool_gather_overflow) */
     bool overflow;
-    bool paged; /* whether it is a reservation of addresses, some of which have pages (pages.h) */
-    /* the value of `lookups` when the region last became wholly free; with rules.ages */
+    /* whether the region is a reservation of addresses, parts of which have pages (pages.h) */
+    bool paged;
+    /* with rules.ages: the pool's count `lookups` when the region last became wholly free */
     uint64_t idle_since;
-    uint64_t seen_idle; /* the value of idle_since at the last call of bfc_pool_trim_idle */
-    uint64_t seen_ns;   /* when bfc_pool_trim_idle first found the region idle since `seen_idle` */
+    /* the value of idle_since when bfc_pool_trim_idle last found the region wholly free */
+    uint64_t seen_idle;
+    /* the time in nanoseconds at which bfc_pool_trim_idle first found the region wholly free since
+     * seen_idle; 0: it has not yet */
+    uint64_t seen_ns;
 };
 
 struct paging;
 
 /*
- * Invariants (checked by bfc_pool_check):
+ * Invariants of a pool (checked by bfc_pool_check):
  *
  * - Blocks tile their region without gap or overlap.
- * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
- * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
- *   the awaited blocks.
- * - Each ready block is in the one bin of its size: of `apart` if its region is set apart, of
- *   `whole` if it is all of a large region, of `small` if its region is for small blocks and free
- *   blocks are not sorted, else of `ready`.
- * - With reuse_pending, each pending block is in the bin of its size of `pending`, except those of
- *   regions that are shared or set apart.
- * - Each pending, deferred or bare block is in the list of its state; each bare block is in the
- *   bins `bare`; each live block is in the map once.
- * - Each region has a head before its first block.
- * - Each head, and each block that its hash selects, is an index node.
- * - Each record is a block's, a head, or vacant.
+ * - No two neighbouring blocks of a region are both ready, both deferred, or both pending with the
+ *   same fence.
+ * - in_use + ready + pending + deferred = reserved. Each counter is the sum over its blocks;
+ *   pending includes the awaited blocks.
+ * - Each ready block is in one of four sets of bins: in `apart` if its region is set apart, in
+ *   `whole` if it fills a large region, in `small` if its region is for small blocks and free
+ *   blocks are not sorted, else in `ready`.
+ * - With reuse_pending, each pending block is in the bins `pending`, except those of regions that
+ *   are shared or set apart.
+ * - Each pending, deferred or bare block is in the list for its state; each bare block is also in
+ *   the bins `bare`; each live block is in the map once.
+ * - Each region has a head: a record before its first block.
+ * - The address index has a node for each head, and for each block that is_indexed selects.
+ * - Each record belongs to a block or a head, or is vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -105,73 +131,91 @@ struct bfc_pool {
     struct block *blocks;
     struct block_detail *details;
     struct map map;
-    block_index vacant;   /* list of vacant records, doubly linked by their neighbour links; the
-                             `previous` of its first is not set */
-    uint32_t high;        /* the high-water mark: all records in use have a lower index */
-    uint32_t records;     /* how many records are in use, without record 0 */
-    uint32_t few_records; /* slots_settle moves records when fewer than these are in use */
+    /* first of the list of unused records, which are linked by `next` and `previous`; `previous` of
+     * the first is not set */
+    block_index vacant;
+    uint32_t high;    /* all records in use have a lower index than this */
+    uint32_t records; /* how many records are in use; record 0 does not count */
+    /* when fewer records than this are in use, slots_settle moves some of them to lower indices, so
+     * that memory at the end of the array can go back */
+    uint32_t few_records;
     uint64_t next_id, last_id;
-    bfc_fence completed;    /* the highest fence known to be complete */
-    bfc_fence oldest_fence; /* the lowest fence of a pending block; UINT64_MAX: none is pending */
+    bfc_fence completed; /* the highest fence known to be complete */
+    /* the lowest fence of a pending block; UINT64_MAX: no block is pending */
+    bfc_fence oldest_fence;
     struct block_list pending_list; /* pending blocks, in the order of their fences */
     struct block_list deferred_list, bare_list;
-    uint64_t deferred_arrivals; /* how many blocks were ever deferred */
-    uint64_t awaited;           /* how many blocks are awaited now */
-    uint64_t readied;           /* how many awaited blocks have become ready so far */
+    /* how many blocks have become deferred, that is, were freed without a fence, since the pool
+     * began */
+    uint64_t deferred_arrivals;
+    uint64_t awaited; /* how many blocks are awaited now (bfc_pool_free_awaited) */
+    uint64_t readied; /* how many awaited blocks have become ready since the pool began */
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
-    struct bins small; /* with rules.small_most: ready blocks of regions for small blocks */
-    struct bins whole; /* ready blocks that are all of a large region (whole.h) */
+    /* ready blocks of regions for small blocks, where rules.small_most is not 0 */
+    struct bins small;
+    struct bins whole; /* ready blocks that fill a large region (whole.h) */
     struct bins bare;  /* blocks of addresses without a page; always sorted */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
     uint32_t shared_regions; /* how many regions have `shared` set */
-    /* how many regions are set apart; if there are any, rules.plain_most is 0 */
+    /* how many regions are set apart; while there are any, rules.plain_most is 0 */
     uint32_t apart_regions;
 
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
     struct rules rules;
     struct bfc_upstream upstream;
-    /* only the thread that holds this lock asks the upstream for regions and pages; it is taken
-     * before `lock`, and never while `lock` is held */
+    /* Only the thread that holds this lock asks the upstream for regions and pages. It is taken
+     * before `lock`, and never while `lock` is held. */
     pthread_mutex_t growth_lock;
-    struct bfc_ask ask; /* what the allocation that holds growth_lock passes to the upstream */
-    int release_error;  /* the upstream's code for the last region that was given back */
-    uint64_t step;    /* policies bfc and tf: the next region's size is computed from these bytes */
-    bool step_raised; /* policy tf: `step` was raised for the region being asked for */
+    struct bfc_ask ask; /* what the holder of growth_lock passes to the upstream's functions */
+    /* the upstream's error code for the region that was given back last; 0: no error */
+    int release_error;
+    /* policies bfc and tf: the number of bytes from which growth_next computes the size of the next
+     * region */
+    uint64_t step;
+    /* policy tf: whether a large request has just raised `step`, so that it is not doubled as
+     * well */
+    bool step_raised;
     uint64_t releasing; /* bytes of regions and pages that are being given back */
-    /* the most bytes that blocks outside planned regions have ever taken */
+    /* the most bytes that blocks without a planned place have ever taken at one time */
     uint64_t overflow_wanted;
     bool gather_overflow; /* whether the next region is to have overflow_wanted bytes */
     bool preallocated;
-    /* whether other jobs have asked for memory; then large regions are kept whole whatever growing
-     * costs */
+    /* whether other jobs have asked for memory; then the pool spares large regions even where
+     * growing costs much */
     bool wanted_elsewhere;
-    bool has_surplus; /* atomic: whether idle regions may have to go back (surplus.c) */
+    /* whether bfc_pool_release_surplus should be called (surplus.c); read without the lock */
+    bool has_surplus;
     uint64_t surplus_releases;
-    uint64_t merge_bytes;   /* the least size of the next region, which takes the place of idle
-                             * regions that were merged */
-    uint64_t merge_calls;   /* reserve_calls when idle regions were merged last */
-    uint64_t frees_grown;   /* number of frees when the pool grew last */
-    uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
-    struct paging *paging;  /* state of a pool with pages (paging.h); else NULL */
-    uint64_t lookups;       /* with rules.ages: allocations, failed ones included, except those with
-                               BFC_ALLOCATE_HIT_ONLY that missed or at a given address */
-    char *notes_end;        /* the end of the memory that bfc_pool_take_notes was given */
-    /* bytes of the notes that are still to be written; bytes of all notes */
+    /* how many bytes the next region must have at least, because it replaces smaller ones that were
+     * given back to be merged (surplus.c); 0: there is no such need */
+    uint64_t merge_bytes;
+    /* the value of the counter reserve_calls when idle regions were last merged */
+    uint64_t merge_calls;
+    uint64_t frees_grown; /* the value of the counter `frees` when the pool last grew */
+    /* bytes of the regions that the pool took only so that other regions stay wholly free */
+    uint64_t taken_to_keep;
+    struct paging *paging; /* state of a pool with pages (paging.h); NULL: the pool has none */
+    /* with rules.ages: counts allocations, failed ones included, but not those at a given address
+     * nor those with BFC_ALLOCATE_HIT_ONLY that found nothing */
+    uint64_t lookups;
+    char *notes_end; /* the end of the memory given to bfc_pool_take_notes */
+    /* of the memory given to bfc_pool_take_notes: the bytes that are still unused, and all bytes */
     uint64_t notes_left, notes_wanted;
     struct bfc_pool_stats own_stats;
 };
 
-/* Changes the count of deferred bytes, which a free compares with BFC_PENDING_BUDGET without the
- * lock. */
+/* Changes the count of deferred bytes by an atomic store, because bfcpreload's free compares the
+ * count with BFC_PENDING_BUDGET without the lock. */
 static inline void pool_count_deferred(struct bfc_pool *pool, uint64_t change) {
     bfc_store_relaxed(&pool->stats->deferred, pool->stats->deferred + change);
 }
 
-/* Writes a note (struct bfc_pool_note); notes_left must not be 0. */
+/* Records an allocation of `bytes`, or a free if `bytes` is 0, for bfc_pool_take_notes. notes_left
+ * must not be 0, so that there is room for the record. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
     pool->notes_left -= sizeof *note;
@@ -204,18 +248,20 @@ static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t
     at->identity = id << SLACK_BITS | slack;
 }
 
-/* Returns the fewest granules that hold this many bytes, which must not be 0. */
+/* Returns the fewest granules that hold `bytes` bytes; `bytes` must not be 0. */
 static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Rounds large sizes up to BFC_LARGE, so that the rest of a block starts where a large one may. */
+/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_LARGE, so that when such a block is
+ * cut from a larger one, the rest starts where another large block may start. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
-/* Returns how many granules of b lie before a block of this size that is cut from it: a large block
- * starts at a multiple of BFC_LARGE, unless it is the first of its region. */
+/* Returns how many granules at the start of block b must stay unused if a block of `granules` is
+ * cut from b: a block of BFC_LARGE or more starts at a multiple of BFC_LARGE, unless it is the
+ * first of its region. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
     uint64_t lead = -block_start(at) & (BFC_LARGE - 1);
@@ -228,7 +274,7 @@ static inline bool block_has_room(const struct bfc_pool *pool, block_index b, ui
     return block_granules(&pool->blocks[b]) >= granules + block_lead(pool, b, granules);
 }
 
-/* One allocation: what is requested, and where the answer goes. */
+/* One allocation: what is requested, the bfc_allocate_flags, and where the result is written. */
 struct request {
     uint64_t bytes, granules;
     unsigned flags;
@@ -242,8 +288,8 @@ static inline uint64_t request_size(const struct request *request) {
 static inline void pool_enter(struct bfc_pool *pool) {
     pool_lock(&pool->lock);
     struct bfc_pool_stats *stats = pool->stats;
-    /* The lock's holder alone writes, so a load and a store are enough. The barrier keeps later
-     * writes behind the odd number. */
+    /* Only the holder of the lock writes the counter, so a load and a store suffice. The barrier
+     * keeps later writes behind the store of the odd number. */
     bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
     bfc_barrier_release();
 }
@@ -265,18 +311,19 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
-/* Whether any allocation with BFC_ALLOCATE_PENDING may take this block, if it is pending. */
+/* Whether an allocation with BFC_ALLOCATE_PENDING may take block b while b is pending. */
 static inline bool is_open_pending(const struct bfc_pool *pool, block_index b) {
     return !block_is_apart(&pool->blocks[b]) && !is_shared(pool, b);
 }
 
-/* Whether this block is in a bin if it is pending. */
+/* Whether block b is in the bins `pending` while b is pending. */
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
     return pool->config.reuse_pending && is_open_pending(pool, b);
 }
 
-/* Returns the bins for this block if it is ready. `plain` is a constant; true: rules.plain_most is
- * not 0, so the compiler drops the other cases. */
+/* Returns the bins to which block b belongs when it is ready. `plain` is a compile-time constant.
+ * Callers pass true only while rules.plain_most is not 0: then all ready blocks are in one set of
+ * bins. */
 static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool plain) {
     const struct block *at = &pool->blocks[b];
     if (plain || LIKELY(!block_region_bits(at)))
@@ -288,7 +335,7 @@ static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool
     return pool->rules.exact ? &pool->ready : &pool->small;
 }
 
-/* Returns the bins for block b in its state; NULL: it belongs to none. */
+/* Returns the bins to which block b belongs in its present state; NULL: it belongs in none. */
 static inline struct bins *bins_of(struct bfc_pool *pool, block_index b) {
     enum block_state state = block_state(&pool->blocks[b]);
     if (state == BLOCK_READY)
@@ -298,7 +345,7 @@ static inline struct bins *bins_of(struct bfc_pool *pool, block_index b) {
     return state == BLOCK_BARE ? &pool->bare : NULL;
 }
 
-/* Returns the list for block b in its state; NULL: it belongs to none. */
+/* Returns the list to which block b belongs in its present state; NULL: it belongs in none. */
 static inline struct block_list *list_of(struct bfc_pool *pool, block_index b) {
     enum block_state state = block_state(&pool->blocks[b]);
     if (state == BLOCK_PENDING)

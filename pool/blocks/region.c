@@ -56,7 +56,8 @@ block_index region_attach(struct bfc_pool *pool, const struct region *region,
     return b;
 }
 
-/* Called when no region is left: the arrays of regions and of index nodes become empty. */
+/* Called when the pool has no region any more: gives back the memory of the region records and of
+ * the address index. */
 static void forget_region_records(struct bfc_pool *pool) {
     pool->region_high = 1;
     pool->vacant_region = 0;
@@ -83,7 +84,8 @@ block_index find_holding(const struct bfc_pool *pool, bfc_addr address) {
     block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
         return b;
-    /* The last node of the index before the address is a few neighbours away from its block. */
+    /* The index has nodes for only some blocks. So the search begins at the last node at or before
+     * the address, and the loop walks from there to the block that holds the address. */
     b = pool->index.nodes[address_index_find(&pool->index, address)].block;
     if (block_state(&pool->blocks[b]) == BLOCK_HEAD)
         b = pool->blocks[b].next;

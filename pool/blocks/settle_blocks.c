@@ -10,7 +10,9 @@ void settle_completed(struct bfc_pool *pool, uint64_t most) {
 
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
-        fence--; /* deferred blocks have no fence yet, so none of them can be complete */
+        /* BFC_DEFERRED_FENCE marks blocks that have no fence yet, so it never counts as
+         * complete. */
+        fence--;
     pool->completed = bfc_max(pool->completed, fence);
 }
 

@@ -36,7 +36,8 @@ static void move_links(struct bfc_pool *pool, block_index to) {
         pool->regions[blocks[to].previous].head = to;
     else
         blocks[blocks[to].previous].next = to;
-    /* at the end of a list `next` is record 0, which may be written to */
+    /* for the last block of a region `next` is record 0, which belongs to no block and may be
+     * written to */
     blocks[blocks[to].next].previous = to;
 }
 
@@ -44,8 +45,9 @@ static bool has_node(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
 
-/* Moves the node that the address index has for a block whose record is moved. Whether a block has
- * a node depends on a hash of its record's index, so the move may add or remove the node. */
+/* Updates the address index for a block whose record moves from index `from` to index `to`. A hash
+ * of the record's index decides whether a block has a node there, so the move may add or remove
+ * one. */
 static void move_node(struct bfc_pool *pool, block_index from, block_index to,
                       region_index region) {
     address_index_remove(&pool->index, &pool->blocks[from]);
@@ -78,7 +80,8 @@ static void give_records_back(struct bfc_pool *pool) {
     host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
 }
 
-/* Lowers the high-water mark by one, moving the last record to a vacant place if it is in use. */
+/* Lowers the high-water mark by one. If the last record is in use, it moves to a vacant place
+ * first. */
 static void lower_high(struct bfc_pool *pool) {
     block_index top = pool->high - 1, to = pool->vacant;
     if (block_state(&pool->blocks[top]) == BLOCK_VACANT) {

@@ -1,18 +1,18 @@
 /*
- * Allocation of block records: from a list of vacant ones, or else at the high-water mark. Called
- * under the lock.
+ * Allocation of block records: from a list of unused records, or else at the high-water mark, the
+ * end of the part of the array that was ever used. Called under the pool's lock.
  *
  * When less than half of the records below the high-water mark are in use, slots_settle moves a few
- * from the top into vacant places. So the arrays shrink from their end, and their memory goes back
- * to the host in many small steps. O(1).
+ * of the last ones into unused places. So the arrays shrink from their end, and their memory goes
+ * back to the host in many small steps. O(1).
  */
 #ifndef BFC_POOL_SLOTS_H
 #define BFC_POOL_SLOTS_H
 
 #include "pool/blocks/pool_state.h"
 
-/* how many records keep their memory in any case; beyond that, memory goes back in pieces of this
- * size */
+/* This many records always keep their memory; beyond them, memory goes back to the host in pieces
+ * of this size. */
 #define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);
@@ -21,7 +21,8 @@ void slots_move_together(struct bfc_pool *pool);
 static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    blocks[next].previous = previous; /* `next` may be record 0, which may be written to */
+    /* `next` may be 0; record 0 belongs to no block, and may be written to */
+    blocks[next].previous = previous;
     *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }
 
@@ -34,7 +35,7 @@ static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
     pool->records--;
 }
 
-/* Returns a record with arbitrary contents; or 0: the host has no memory for it. */
+/* Returns a record with arbitrary contents; 0: the host has no memory for one. */
 static inline block_index slot_take(struct bfc_pool *pool) {
     block_index b = pool->vacant;
     pool->records++;
@@ -44,13 +45,15 @@ static inline block_index slot_take(struct bfc_pool *pool) {
     return b;
 }
 
-/* Moves a few records if many are vacant: indices that the caller kept are invalid afterwards. */
+/* If many records are unused, moves a few blocks to other records: the caller must not use a
+ * block_index from before this call. */
 static inline void slots_settle(struct bfc_pool *pool) {
     if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
 }
 
-/* Makes sure that `count` records can be taken; false: the host has no memory for them. */
+/* Makes sure that the next `count` calls of slot_take succeed. False: the host has no memory for so
+ * many records. */
 bool slots_prepare(struct bfc_pool *pool, uint64_t count);
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);

@@ -37,7 +37,7 @@ void surgery_unlist(struct bfc_pool *pool, block_index b) {
         list_remove(list, pool->details, b);
 }
 
-/* Does what split_front does, for a block that is in `bins`; NULL: the block is in no bins. */
+/* Does what split_front does, and updates `bins`, which hold b; NULL: b is in no bins. */
 static inline block_index split_in(struct bfc_pool *pool, struct bins *bins, block_index b,
                                    uint64_t granules) {
     if (bins)
@@ -72,7 +72,8 @@ void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
     b = merge_ready(pool, ready_bins(pool, b, false), b, false);
     const struct block *at = &pool->blocks[b];
     if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
-        region_of(pool, b)->idle_since = pool->lookups; /* the block fills the whole region */
+        /* b fills the whole region, so the region has just become idle */
+        region_of(pool, b)->idle_since = pool->lookups;
 }
 
 static block_index absorb_neighbours(struct bfc_pool *pool, block_index b) {

@@ -1,6 +1,6 @@
 /*
- * Splitting, merging and freeing blocks, with the counters, the list of pending blocks and the
- * bins. Inline where the hot calls use it. Everything here is called under the lock.
+ * Splits, merges and frees blocks, and keeps the counters, lists and bins up to date. The functions
+ * that nearly every allocation or free calls are inline. Everything here is called under the lock.
  */
 #ifndef BFC_POOL_SURGERY_H
 #define BFC_POOL_SURGERY_H
@@ -10,31 +10,35 @@
 #include "pool/blocks/slots.h"
 #include "pool/blocks/whole.h"
 
-/* Adds a node to the address index for b, which was just linked to its neighbours. */
+/* Adds a node for b to the address index. b is new, and linked to its neighbours already. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* Does what merge_ready does, for rules that sort free blocks or note the ages of regions. */
+/* Does what merge_ready does, for pools whose free blocks are sorted or whose regions record since
+ * when they are idle. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
-/* Frees a block that is in no bin, list or count; `fence` is as in bfc_pool_free. */
+/* Makes block b ready, pending or deferred, according to `fence` (bfc_pool_free). b must be in no
+ * bin and no list, and not be counted as live or free. */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
 /* Makes a pending or deferred block ready. */
 void surgery_make_ready(struct bfc_pool *pool, block_index b);
-/* Removes a free or bare block from the bins and the list for its state. */
+/* Removes a free or bare block from its bins and its list. */
 void surgery_unlist(struct bfc_pool *pool, block_index b);
-/* Removes a pending block from the list of pending blocks, but not from its bin. */
+/* Removes a pending block from the list of pending blocks, but leaves it in its bin. */
 void surgery_unfence(struct bfc_pool *pool, block_index b);
-/* Makes b, which is in no list, pending, deferred or bare, and merges it with its neighbours that
- * belong with it; returns the merged block. `key`: the fence, the number among the deferred blocks,
- * or 0. */
+/* Gives b, which is in no bin and no list, the state BLOCK_PENDING, BLOCK_DEFERRED or BLOCK_BARE,
+ * merges it with neighbours of the same kind (belongs_with), and adds it to bins and list. Returns
+ * the merged block. `key`: the fence of a pending block, the count deferred_arrivals for a deferred
+ * one, 0 for a bare one. */
 block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state state,
                          uint64_t key);
-/* Makes the first `granules` of free or bare block b, which is in these bins (NULL: in none), a
- * listed block of its own. False: the host has no memory for its record. */
+/* Splits free or bare block b, which is in `bins` (NULL: in none), after its first `granules`. The
+ * new block for the first part gets into the bins and the list that b is in. False: the host has no
+ * memory for a record. */
 bool surgery_cut_front(struct bfc_pool *pool, struct bins *bins, block_index b, uint64_t granules);
-/* Removes the first `granules` of free or bare block b, or all of it if it has no more, from bins
- * and lists, and returns their block. slots_prepare must have made room for a record. */
+/* Removes the first `granules` of free or bare block b, or all of it if it is not larger, from bins
+ * and lists, and returns them as a block. The caller has reserved a record with slots_prepare. */
 block_index surgery_take_front(struct bfc_pool *pool, block_index b, uint64_t granules);
 
-/* Moves the start of b by this many bytes. */
+/* Moves the start of b by `bytes`, and updates the address index; b's size does not change here. */
 static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
     struct block *at = &pool->blocks[b];
     at->tagged += bytes;
@@ -43,9 +47,9 @@ static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t byt
 }
 
 /*
- * Cuts the first `granules` off b, which keeps the rest, its state and its place in lists. Returns
- * a new block of the same state for the first part, which is in no list; or 0: the host has no
- * memory.
+ * Splits b after its first `granules`. b keeps the second part, and its state, bin and list.
+ * Returns a new block with the same state for the first part, which is in no bin and no list. 0:
+ * the host has no memory for a record.
  */
 static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index b,
                                              uint64_t granules) {
@@ -67,7 +71,8 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     return front;
 }
 
-/* Does what split_front does, but the new block is the last `granules` of b. */
+/* Does what split_front does, but b keeps the first part, and the new block is the last
+ * `granules`. */
 static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b,
                                             uint64_t granules) {
     block_index back = slot_take(pool);
@@ -79,7 +84,9 @@ static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b
     after->tagged = at->tagged + block_size(at);
     after->previous = b;
     after->next = at->next;
-    blocks[at->next].previous = back; /* `next` may be record 0, which may be written to */
+    /* for the last block of a region `next` is record 0, which belongs to no block and may be
+     * written to */
+    blocks[at->next].previous = back;
     at->next = back;
     if (UNLIKELY(is_indexed(back)))
         surgery_add_to_index(pool, back);
@@ -94,17 +101,19 @@ static inline void vacate_record(struct bfc_pool *pool, block_index gone) {
     pool->stats->merges++;
 }
 
-/* Makes b absorb its next neighbour, which is in no list. */
+/* Merges b with its next neighbour, which is in no bin and no list. The record of b remains. */
 static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    blocks[blocks[b].next].previous = b; /* `next` may be record 0, which may be written to */
+    /* for the last block of a region `next` is record 0, which belongs to no block and may be
+     * written to */
+    blocks[blocks[b].next].previous = b;
     vacate_record(pool, gone);
 }
 
-/* Makes b absorb its previous neighbour, which is in no list. */
+/* Merges b with its previous neighbour, which is in no bin and no list. The record of b remains. */
 static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].previous;
@@ -116,7 +125,8 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     move_start(pool, b, -size);
 }
 
-/* To be called when ready block b is new or has grown. */
+/* To be called after ready block b was made or has grown: moves b to other bins if it fills a large
+ * region now. */
 static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
     if (UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above))
         whole_put(pool, b);
@@ -124,8 +134,9 @@ static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
 
 /*
  * Makes b, which is in no bin, ready, and merges it with its ready neighbours, which are in `bins`.
- * Returns the merged block, whose record is a neighbour's if there is one. `plain` is a constant;
- * true: the bins are not sorted, so the compiler drops that case.
+ * Returns the merged block; if b had a ready neighbour, the neighbour's record remains and b's is
+ * vacated. `plain` is a compile-time constant: true means that the bins are not sorted, so the
+ * compiler drops the code for sorted ones.
  */
 static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
                                              block_index b, bool plain) {
@@ -166,7 +177,8 @@ static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
         surgery_merge_by_rules(pool, b);
 }
 
-/* Whether a and b, which are neighbours, have to be one block. */
+/* Whether the neighbours a and b must be merged: both are ready, both deferred, both bare, or both
+ * pending under the same fence. */
 static inline bool belongs_with(const struct bfc_pool *pool, block_index a, block_index b) {
     enum block_state state = block_state(&pool->blocks[a]);
     if (state != block_state(&pool->blocks[b]) || state == BLOCK_LIVE || state == BLOCK_AWAITED)
@@ -177,10 +189,10 @@ static inline bool belongs_with(const struct bfc_pool *pool, block_index a, bloc
 #define FENCES_ALL UINT64_MAX
 #define FENCES_A_CALL 64
 
-/* Makes at most `most` pending blocks ready whose fences are known to be complete. */
+/* Makes up to `most` pending blocks ready whose fences are known to be complete. */
 void settle_completed(struct bfc_pool *pool, uint64_t most);
 
-/* Notes that all fences up to this one are complete, but makes no block ready. */
+/* Records that all fences up to `fence` are complete, but makes no block ready. */
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence);
 
 #endif

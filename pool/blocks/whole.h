@@ -1,7 +1,7 @@
 /*
- * Blocks that fill a large region are in bins of their own (`whole`), because a small block in such
- * a region would keep all of it from the device's other users. A request takes from these bins if
- * it needs a large part of a region, or if the pool cannot grow for it at little cost
+ * A ready block that fills a large region is in bins of its own (`whole`), because a small block
+ * cut from it would keep the whole region from the device's other users. A request takes from these
+ * bins if it needs a large part of a region, or if the pool cannot grow for it at little cost
  * (pool/policy/growth.h).
  *
  * Called under the lock.
@@ -11,18 +11,21 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* A request of at most 1 / WHOLE_PART of the least large region takes from other bins first. */
+/* A request of at most 1 / WHOLE_PART of the smallest region that counts as large takes from other
+ * bins first. */
 #define WHOLE_PART 8
 
-/* Moves block b to the bins `whole` if b is ready and fills a large region that is not set apart.
- * Does nothing in a pool with pages, where memory goes back by the page. */
+/* Moves block b to the bins `whole` if it is ready and fills a large region that is not set apart.
+ * Otherwise, and in a pool with pages, where single pages can go back to the device, does
+ * nothing. */
 void whole_put(struct bfc_pool *pool, block_index b);
 
-/* Moves block b back to the bins of other ready blocks. Call this before b is cut. */
+/* Moves block b from the bins `whole` to the bins of other ready blocks. Call this before b is
+ * split. */
 void whole_open(struct bfc_pool *pool, block_index b);
 
-/* Sets plain_most, which is 0 unless `plain`, and picks_by_rules: the rules that depend on whether
- * a large region is wholly free. */
+/* Updates the rules that depend on whether a large region is wholly free: picks_by_rules, and
+ * plain_most, which is 0 unless `plain`. */
 void whole_set_rules(struct bfc_pool *pool, bool plain);
 
 #endif

@@ -1,5 +1,5 @@
-/* Allocate, free, carve. The hot paths of allocate and free are one section under the lock each:
- * a search, a few list operations, counters. O(1). */
+/* Allocates, frees and splits blocks for the caller. The usual allocation and the usual free hold
+ * the lock once, for a search in a few bins, some changes of lists and counters: O(1). */
 #include "base/compiler.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
@@ -15,8 +15,9 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
     pool->awaited++;
 }
 
-/* Rounds the request as the policy wants, and remakes pages that are too large for it. False: pages
- * would have to be remade, but with BFC_ALLOCATE_HIT_ONLY they may not be. */
+/* Rounds the request as the policy wants, and has pages that are too large for it replaced by
+ * smaller ones (remake_before). False: pages would have to be replaced, but BFC_ALLOCATE_HIT_ONLY
+ * forbids it. */
 static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *request) {
     if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
         request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
@@ -24,8 +25,8 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
-/* Refuses a request that the upstream was not asked for, so that there is no error of the upstream
- * to report. */
+/* Refuses a request about which the upstream was not asked; so there is no error code of the
+ * upstream to report. */
 static enum bfc_status refuse_request(const struct request *request) {
     request->out->error = 0;
     return BFC_OUT_OF_MEMORY;
@@ -35,7 +36,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
     if (pool->rules.prepares && !prepare_request(pool, &request))
-        /* the caller repeats the request without BFC_ALLOCATE_HIT_ONLY */
+        /* only a request with BFC_ALLOCATE_HIT_ONLY is refused here; its caller repeats it without
+         * that flag */
         return refuse_request(&request);
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
@@ -49,11 +51,12 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     }
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
-    pool->lookups -= pool->rules.ages; /* the repeated request counts instead */
+    /* this call does not count: the caller repeats the request without BFC_ALLOCATE_HIT_ONLY */
+    pool->lookups -= pool->rules.ages;
     return refuse_request(&request);
 }
 
-/* `large` is a constant for the compiler: whether the request has at least LARGE_GRANULES. */
+/* `large` is a compile-time constant: whether the request has at least LARGE_GRANULES. */
 static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struct request request,
                                                     bool large) {
     enum bfc_status status = BFC_OK;
@@ -86,8 +89,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     return allocate_block(pool, request, true);
 }
 
-/* Takes the place after a poll of the upstream if the place is pending, since its fence may be
- * complete by now. */
+/* If the range at `at` could not be taken because a part of it is pending, asks the upstream which
+ * fences are complete by now, and tries again, unless BFC_ALLOCATE_HIT_ONLY forbids it. Returns
+ * what bfc_pool_allocate_at returns. */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
                                                 const struct request *request, bfc_addr *below,
                                                 enum place_state state) {
@@ -99,7 +103,7 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
     return state == PLACE_PENDING ? BFC_OUT_OF_MEMORY : (enum bfc_status)state;
 }
 
-/* Makes a request of exactly this many bytes, which no policy rounds. */
+/* Makes a request for `bytes` bytes without the policy's own rounding. */
 static inline struct request unruled_request(uint64_t bytes, unsigned flags,
                                              struct bfc_block_info *block) {
     return (struct request){.bytes = bytes,
@@ -166,12 +170,15 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
     pool_leave(pool);
 }
 
-/* Takes the live block that starts at `start` out of the map, and returns it; 0: there is none.
- * `seen` is the result of bfc_pool_glimpse, or nothing_seen where the caller has not called it; the
- * compiler then drops the code that uses `seen`. */
+/* Removes the live block that starts at `start` from the map and from the counters of live blocks,
+ * and returns it; 0: no live block starts there. `seen` is the result of bfc_pool_glimpse. Callers
+ * that have not called bfc_pool_glimpse pass nothing_seen, a constant, so that the compiler drops
+ * the code that uses `seen`. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
-    /* BLOCK_LIVE is 0, so an address without low bits equals the tag of a live block. */
+    /* The state BLOCK_LIVE is 0, so a live block's `tagged` without BLOCK_REGION_MASK equals its
+     * address. An address whose low bits are not 0 is refused here, since it could equal the
+     * `tagged` of a free block. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
         b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
@@ -225,7 +232,8 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    /* no block begins there, and the address could be taken for the tag of a free block */
+    /* no block starts at an address whose low bits are not 0, but it could equal the `tagged` of a
+     * free block */
     if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);
@@ -257,8 +265,9 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
     pool_leave(pool);
 }
 
-/* Splits live block b after `granules`. The rest becomes a live block, which counts as an
- * allocation of which the program requested no bytes. */
+/* Splits live block b after its first `granules`. The rest becomes a live block, which is counted
+ * as an allocation for which the program requested 0 bytes. False: the host has no memory for a
+ * record. */
 static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_fence fence) {
     block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)

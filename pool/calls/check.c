@@ -7,13 +7,13 @@
 struct tally {
     const struct bfc_pool *pool;
     const char *fault;
-    uint64_t bytes[BLOCK_BARE + 1];  /* by state */
-    uint64_t blocks[BLOCK_BARE + 1]; /* by state */
-    uint64_t region_bare;            /* bytes without a page in the current region */
-    uint64_t region_bytes;           /* bytes of all regions that are not paged */
+    uint64_t bytes[BLOCK_BARE + 1];  /* the sum of the bytes of the blocks in each state */
+    uint64_t blocks[BLOCK_BARE + 1]; /* the number of blocks in each state */
+    uint64_t region_bare;            /* bytes without a page in the region that is being checked */
+    uint64_t region_bytes;           /* bytes of all regions that are not paged, summed up so far */
     uint64_t binned_pending, ready_apart, ready_small, ready_whole, requested, regions, nodes,
         shared, apart;
-    block_index previous; /* the record before the current block */
+    block_index previous; /* the record before the block that is being checked */
 };
 
 static bool note_fault(struct tally *t, const char *fault) {
@@ -52,7 +52,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     return true;
 }
 
-/* Does all of the block have pages that can be used? */
+/* Whether all addresses of the block have pages that can be used. */
 static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);
     for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
@@ -88,11 +88,11 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
-/* What is left to do of going through a treap in its order. */
+/* How far a walk through a treap in its order has come. */
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
-    uint64_t left; /* how many blocks are still to be visited */
+    uint64_t left; /* how many more blocks the treap should hold */
 };
 
 static bool walk_treap(struct walk *w, block_index b) {

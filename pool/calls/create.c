@@ -11,8 +11,8 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* For how many records host addresses are reserved, which takes no memory. Where the host refuses
- * addresses for MOST_BLOCKS records, they are reserved for fewer, but at least for
+/* For how many block records a pool reserves host addresses, which takes no memory. If the host
+ * refuses addresses for MOST_BLOCKS records, the pool tries half as many, and so on down to
  * FEWEST_BLOCKS. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
@@ -86,10 +86,11 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
         return BFC_NO_HOST_MEMORY;
     made->config = *config;
     made->upstream = *upstream;
-    /* open_paging makes a copy of what this pointer of the caller's leads to */
+    /* what this pointer leads to may not outlive this call; open_paging makes a copy for the
+     * pool */
     made->upstream.pages = NULL;
-    /* With pages, neighbouring free blocks join without limit, and growing makes them larger still.
-     * If large blocks were not split, one request could get all of such a block. */
+    /* With pages, neighbouring free blocks merge to blocks of any size. If large blocks were not
+     * split, one request could be given all of such a block. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {

@@ -36,9 +36,9 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
 }
 
 struct range {
-    /* the first page of the range, and the one after its last, as places in the table */
+    /* the index of the range's first page in the page table, and the index after its last page */
     uint32_t first, end;
-    bool whole; /* whether all of the range has pages that can be used */
+    bool whole; /* whether all addresses of the range have pages that can be used */
 };
 
 static struct range find_range(const struct page_table *table, bfc_addr start, uint64_t bytes) {

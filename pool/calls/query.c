@@ -7,7 +7,8 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-#define NEIGHBOURS_MOST 64 /* the most free neighbours that count on each side of a block */
+/* the most free neighbours that are summed up on each side of a block */
+#define NEIGHBOURS_MOST 64
 
 static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
     const struct block *blocks = pool->blocks;
@@ -59,8 +60,8 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
     return b;
 }
 
-/* Removes the pending blocks of a region from their bins, so that no allocation takes them before
- * their fences are complete. */
+/* Removes the pending blocks of a region from the bins of pending blocks, so that no allocation
+ * takes them before their fences are complete. */
 static void bar_pending(struct bfc_pool *pool, const struct region *region) {
     for (block_index b = pool->pending_list.oldest; b; b = pool->details[b].newer)
         if (region_of(pool, b) == region)
@@ -94,7 +95,8 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
         return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
                          sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
-    /* goes through all blocks in the highest bin */
+    /* goes on from the first block of the highest bin that is not empty, through all blocks of that
+     * bin */
     for (block_index b = bins_walk(bins, pool->blocks, 0, 1); b; b = pool->blocks[b].after)
         largest = larger_of(pool, largest, b);
     return largest;
@@ -115,8 +117,8 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
     return b ? block_size(&pool->blocks[b]) : 0;
 }
 
-/* Returns the largest request that fits into the largest free block: a large request may have to
- * start at a multiple of BFC_LARGE in it. */
+/* Returns the largest request in bytes for which the largest free block has room. A large request
+ * may have to start at a multiple of BFC_LARGE, so the bytes before that multiple do not count. */
 static uint64_t largest_room(const struct bfc_pool *pool) {
     block_index b = largest_block(pool);
     uint64_t lead = b ? block_lead(pool, b, LARGE_GRANULES) << BFC_GRANULE_BITS : 0;
@@ -146,7 +148,9 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
-    stats->sequence++; /* the counters were copied within a change, which made `sequence` odd */
+    /* the copy was made while `sequence` is odd, as during a change; an even number marks the copy
+     * as consistent */
+    stats->sequence++;
     pool_leave(pool);
 }
 
@@ -179,7 +183,7 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
         uint64_t pages = victims_ready(pool) + victims_to_come(pool);
         room->reserved += pages;
         room->on_device += pages;
-        /* pages can be mapped next to each other, so together they serve one request */
+        /* pages can be mapped next to each other, so all of them together can serve one request */
         room->largest = bfc_max(room->largest, pages);
     }
     room->releasing = pool->releasing;

@@ -50,8 +50,8 @@ bool pages_may_grow(struct bfc_pool *pool) {
     return may;
 }
 
-/* Reserves *bytes of addresses, or fewer, down to `least`, where the device refuses so many. Called
- * without the lock. */
+/* Reserves *bytes of addresses. As long as the device refuses, tries half as much, down to `least`,
+ * and sets *bytes to what was reserved. Called without the lock. */
 static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t least,
                                                  uint64_t *bytes, bfc_addr *start) {
     struct paging *paging = pool->paging;
@@ -64,7 +64,8 @@ static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t
     }
 }
 
-/* Adds a region for addresses that were reserved; unreserves them if the host has no memory. */
+/* Adds a region for `bytes` of addresses that were reserved at `start`, for blocks of `size` bytes.
+ * If the host has no memory for its records, gives the addresses back. */
 static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
                                       uint64_t size) {
     if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
@@ -76,7 +77,8 @@ static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uin
     return BFC_NO_HOST_MEMORY;
 }
 
-/* Adds a region of `least` to `most` bytes of addresses, for blocks of `size` bytes. */
+/* Reserves `least` to `most` bytes of addresses, and adds them as a region for blocks of `size`
+ * bytes. */
 static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t most,
                                      uint64_t size, bfc_addr *start) {
     uint64_t bytes = bfc_max(least, most);
@@ -86,7 +88,8 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        /* a refusal is never reported as a lack of memory, since addresses take none */
+        /* Even a refusal is not reported as BFC_OUT_OF_MEMORY, since addresses take no memory of
+         * the device. */
         return BFC_UPSTREAM_FAILED;
     return note_addresses(pool, *start, bytes, size);
 }
@@ -97,7 +100,7 @@ static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least
     return add_addresses(pool, least, bfc_min(usual, LARGEST_BLOCK), size, &start);
 }
 
-/* Removes from on_hand the pages of at most `most` bytes. */
+/* Removes the pages of at most `most` bytes from the array of chosen pages. */
 static void keep_larger(struct page_array *on_hand, uint64_t most) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < on_hand->count; i++)
@@ -106,8 +109,8 @@ static void keep_larger(struct page_array *on_hand, uint64_t most) {
     on_hand->count = kept;
 }
 
-/* With page_rule auto, gives ready pages back that are much larger than `page`, so that smaller
- * ones are made in their place. Returns how many bytes went. */
+/* With page rule auto, gives ready pages of more than twice `page` bytes back, so that smaller ones
+ * are made in their place. Returns how many bytes went back. */
 static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     if (pool->config.page_rule != BFC_PAGE_AUTO || !pages_may_be_remade(pool))
         return 0;
@@ -116,7 +119,8 @@ static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     return perform_release(pool);
 }
 
-/* The same where pages would have to move for the request, and free blocks are scattered. */
+/* Does what release_larger does, but only if pages would have to move for the request and free
+ * blocks are so scattered that the size of new pages is bounded. */
 static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
     uint64_t bytes = round_to_pages(pool, request_size(request));
     bool moves = page_growth_room(pool, request->bytes) < bytes;
@@ -125,9 +129,9 @@ static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *re
     return release_larger(pool, page_growth_size(pool, bytes));
 }
 
-/* Reserves addresses if they are lacking, makes or moves pages for the request, and sets `*at` to
- * the address of the room that is made. If only addresses were reserved, or pages given back, `*at`
- * stays as it is. */
+/* Makes or moves pages for the request, and sets `*at` to the address of the memory that is now
+ * free for it. If addresses are lacking, only reserves addresses; if pages are too large, only
+ * gives them back. Then `*at` does not change, and the caller tries again. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
@@ -144,15 +148,17 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Takes the room that make_room has made at `at`, where the policy's search, which is exact, may
- * not find it. */
+/* Where free blocks are sorted, serves the request from the memory that make_room has made at `at`,
+ * which a search might not choose. False: free blocks are not sorted, or there is no room at `at`
+ * any more. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
-/* Whether the request may succeed with fewer new pages after this failure. */
+/* Whether the request may succeed with as few new pages as possible, after it has failed with this
+ * status. */
 static bool is_worth_saving(enum bfc_status status) {
     return status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED;
 }
@@ -165,8 +171,8 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
         perform_recover(pool);
         page_growth_look(pool);
     }
-    /* Other threads may have freed memory while the lock was dropped, so each plan is made only
-     * after a look for free memory. */
+    /* Other threads may have freed memory while the lock was dropped, so each round first searches
+     * for a free block before it makes or moves pages. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
         *status = make_room(pool, request, saving, &at);
@@ -217,8 +223,8 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     return status;
 }
 
-/* Leaves in on_hand only the pages that have been ready for idle_ns. The first look at a ready page
- * notes the time. */
+/* Removes from the array of chosen pages all but those that have been ready for at least idle_ns. A
+ * call that finds a page newly ready records the time `now` in the page. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;
@@ -235,7 +241,8 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     }
 }
 
-/* Frozen pages stay: of those that are asleep there is nothing to give back. */
+/* Gives no page back while pages are frozen: the memory of pages that are asleep is gone
+ * already. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
     pages_lock_growth(pool);

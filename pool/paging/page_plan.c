@@ -1,8 +1,9 @@
 /*
- * A plan uses the place that lacks the fewest pages: a ready block next to bare addresses is
- * extended, or two are joined across them. The lacking pages are new ones as far as the slack
- * allows, and otherwise ready pages of other blocks. Where these do not fit, since a page moves as
- * a whole, the widest bare range is the place.
+ * Plans which pages a block gets where no free block is large enough. The best place is the one
+ * that lacks the fewest pages: a ready block next to addresses without pages is extended, or two
+ * ready blocks are joined across such addresses. New pages fill the place as far as the slack
+ * allows; beyond that, ready pages of other blocks move there. If these do not fit, since a page
+ * moves as a whole, the place is the longest range of addresses without pages.
  */
 #include "pool/paging/page_plan.h"
 
@@ -11,23 +12,26 @@
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
-#define MOST_LOOKS 1024 /* how many bare blocks are looked at for a place */
+/* how many blocks of addresses without pages are considered for a new block */
+#define MOST_LOOKS 1024
 
-/* A place for a block: bare addresses that would get pages, and the ready neighbours that the block
- * would use too. */
+/* A place for a new block: a range of addresses without pages that would get some, and the ready
+ * blocks next to it that become part of the block. */
 struct place {
     bfc_addr at;
-    /* bytes that must get pages, a multiple of the pages' granule; UINT64_MAX: no block fits
-     * here */
+    /* bytes that must get pages, a multiple of the smallest page; UINT64_MAX: the block does not
+     * fit here */
     uint64_t lacking;
-    uint64_t space;      /* how many bytes from `at` on may get pages */
-    uint64_t rest;       /* how many bytes stay free beside the block */
-    block_index keep[2]; /* ready neighbours that the block uses too, or 0 */
+    uint64_t space; /* how many bytes from `at` on have no pages and may get some */
+    /* how many bytes of the place and its ready neighbours stay free beside the block */
+    uint64_t rest;
+    /* the ready neighbours that become part of the block, 0 if none; their pages must not move */
+    block_index keep[2];
 };
 
-/* Returns how many bytes must get pages next to a ready block of `ready` bytes for a request of
- * `size`. It is at least a granule: a ready block that is large enough by itself was not taken
- * because the policy does not split it, or because the request may not start where it does. */
+/* Returns how many bytes must get pages next to a ready block of `ready` bytes, to serve a request
+ * of `size` bytes. At least one smallest page: if the ready block is large enough by itself, it was
+ * not taken because the policy does not split it, or because a large block may not start in it. */
 static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
     return bfc_max(round_to_pages(pool, bfc_subtract_saturating(size, ready)),
                    pool->paging->calls.granule);
@@ -38,16 +42,17 @@ static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
     return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
 }
 
-/* Returns how many bytes at the end of block `previous` a block of `granules` next to it could use;
- * 0 if `previous` is not ready. */
+/* Returns how many bytes at the end of block `previous` can become part of a block of `granules`
+ * that ends after it; 0 if `previous` is not ready. */
 static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
                               uint64_t granules) {
     uint64_t size = ready_size(pool, previous);
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* Returns the place that a bare block offers: with `up` it extends the ready block before it, with
- * `down` the one after it; with both, all of the bare block gets pages and joins the two. */
+/* Returns the place that a block of addresses without pages offers. With `up` it extends the ready
+ * block before that block, with `down` the ready block after it. With both, all of these addresses
+ * get pages, and the two ready blocks are joined. */
 static struct place place_in(const struct bfc_pool *pool, block_index bare, uint64_t granules,
                              bool up, bool down) {
     const struct block *at = &pool->blocks[bare];
@@ -66,15 +71,16 @@ static struct place place_in(const struct bfc_pool *pool, block_index bare, uint
                           .keep = {before ? at->previous : 0, after ? at->next : 0}};
 }
 
-/* Whether place a is better than b: fewer bytes must get pages; if these are equal, fewer stay free
- * beside the block; if these are equal too, its address is lower. */
+/* Whether place a is better than place b: fewer bytes must get pages; or as many, but fewer bytes
+ * stay free beside the block; or as many of both, but a is at the lower address. */
 static bool is_better(const struct place *a, const struct place *b) {
     if (a->lacking != b->lacking)
         return a->lacking < b->lacking;
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* Whether pages may be mapped in this bare block. */
+/* Whether pages may be mapped anywhere in this block of addresses without pages: its region is not
+ * set apart, and no page that could not be unmapped is in the way. */
 static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct block *at = &pool->blocks[bare];
     return !block_is_apart(at) && !has_lost(pool, block_start(at), block_end(at));
@@ -98,8 +104,8 @@ static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone
     return b;
 }
 
-/* Looks in the widest bare block, where a pool grows, and in the MOST_LOOKS that became bare last,
- * so that the time of a call is bounded. */
+/* Considers the longest block of addresses without pages, where a pool usually grows, and the
+ * MOST_LOOKS that were made last, so that the time of a call is bounded. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
@@ -118,8 +124,9 @@ static struct place widest_place(const struct bfc_pool *pool, uint64_t granules)
     return b ? place_in(pool, b, granules, true, false) : (struct place){.lacking = UINT64_MAX};
 }
 
-/* Chooses the pages for a place: on_hand has the pages that move there, and `plan` the sizes of the
- * new ones. False: the place has too few addresses. */
+/* Chooses the pages for a place: the array on_hand gets the ready pages that will move there, and
+ * `plan` the numbers of bytes that move and that are made. At most `room` bytes are made unless too
+ * few pages are ready. False: the place has too few addresses. */
 static bool supply_pages(struct bfc_pool *pool, const struct request *request,
                          const struct place *place, uint64_t room, struct page_plan *plan) {
     *plan =
@@ -142,8 +149,8 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
     plan->making += bfc_min(page_growth_step(pool), most);
 }
 
-/* Decides on a place and on the pages for it, with at most `most` bytes of new pages where that is
- * possible. False: no place has enough addresses. */
+/* Chooses a place and the pages for it, where possible with at most `most` bytes of new pages.
+ * False: no place has enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {
     struct place best = best_place(pool, request->granules);
@@ -152,8 +159,9 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
-    /* First tries the place that lacks the fewest bytes, where the pages of the ready neighbours
-     * stay. At another place those pages could move as well, so fewer new ones may be needed. */
+    /* First tries the place that lacks the fewest bytes. The pages of its ready neighbours must
+     * stay there. For another place those pages could move as well, so that fewer new ones may be
+     * needed. */
     *place = widest_place(pool, request->granules);
     enough = supply_pages(pool, request, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
@@ -184,8 +192,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     return take_victims(pool);
 }
 
-/* Keeps in on_hand, in their order, the pages that together have at most `most` bytes; returns
- * their sum. */
+/* Keeps in the array of chosen pages, in their order, as many pages as fit into `most` bytes, and
+ * removes the others; returns the sum of their bytes. */
 static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     uint64_t bytes = 0;
     uint32_t kept = 0;

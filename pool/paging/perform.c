@@ -1,8 +1,9 @@
 /*
- * New pages are made first, since a device may refuse that, and until then nothing has changed.
- * Then the pages to be moved are unmapped, a run at a time, and all pages are mapped at their new
- * addresses, which get access in one call. If the device refuses one of these calls, which is not
- * expected, the pages that are no longer mapped go back.
+ * Carries out a plan of page_plan.h. New pages are made first, since the device may refuse them,
+ * and until then nothing has changed. Then the pages that move are unmapped, one run of neighbours
+ * at a time, and all pages are mapped at their new addresses, to which one call gives access. If
+ * the device refuses one of these later calls, which is not expected, the pages that are no longer
+ * mapped are given back.
  */
 #include "pool/paging/page_plan.h"
 
@@ -13,15 +14,18 @@
 #include "pool/paging/victims.h"
 #include "pool/policy/growth.h"
 
-/* How far a plan was carried out. In on_hand the pages to be moved come first, then the new
- * ones. */
+/* How far a plan was carried out. The array on_hand holds first the pages that move or go back,
+ * then the new ones; "the first" pages below are those at its beginning. */
 struct outcome {
-    uint32_t planned;  /* how many pages are to be moved or given back */
-    uint32_t unmapped; /* how many pages, from the first on, were unmapped */
-    uint32_t lost;     /* of the pages from the first on, how many are mapped but cannot be used */
-    bool done;         /* all pages are mapped and may be used */
-    uint64_t creates;  /* how many calls have asked the device for a new page */
-    uint64_t made;     /* bytes of the pages that were made, also if they have gone back */
+    uint32_t planned; /* how many pages move or are given back */
+    /* how many pages, from the first on, have been unmapped from their old addresses */
+    uint32_t unmapped;
+    /* how many pages, from the first on, are mapped at new addresses where they cannot be used */
+    uint32_t lost;
+    bool done;        /* whether all pages are mapped at their new addresses and may be used */
+    uint64_t creates; /* how many calls have asked the device for a new page */
+    /* bytes of new pages that the device made, including those that have gone back */
+    uint64_t made;
 };
 
 static void release_page(struct bfc_pool *pool, const struct page *page) {
@@ -49,8 +53,8 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
     return result;
 }
 
-/* Gives back the pages of on_hand from `first` on, except for those between `unmapped` and
- * `planned`, which are still mapped. */
+/* Gives back the pages of the array on_hand from index `first` on, except those from index
+ * `unmapped` up to `planned`, which are still mapped at their old addresses. */
 static void release_from(struct bfc_pool *pool, uint32_t first, const struct outcome *o) {
     const struct page_array *on_hand = &pool->paging->on_hand;
     uint64_t bytes = 0;
@@ -63,7 +67,8 @@ static void release_from(struct bfc_pool *pool, uint32_t first, const struct out
         pool->paging->calls.released(pool->upstream.context, bytes);
 }
 
-/* Makes all new pages of the plan, or none. */
+/* Makes all new pages of the plan. If the device refuses one, gives back those that were made
+ * before it. */
 static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct page_plan *plan,
                                             struct outcome *o) {
     enum bfc_reserve_result result = BFC_RESERVED;
@@ -81,8 +86,8 @@ static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct 
     return result;
 }
 
-/* Unmaps the pages, a run of neighbours at a time, until the device refuses; returns how many pages
- * were unmapped. */
+/* Unmaps the first `count` pages of the array on_hand, a run of neighbours in each call, until the
+ * device refuses one; returns how many pages were unmapped. */
 static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     const struct page *all = pool->paging->on_hand.all;
     uint32_t i = 0;
@@ -95,7 +100,8 @@ static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     return i;
 }
 
-/* Maps the pages one after the other from `at` on. Returns how many were mapped. */
+/* Maps the pages of the array on_hand one after the other from the address `at` on, until the
+ * device refuses one. Returns how many pages were mapped. */
 static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     struct paging *paging = pool->paging;
     uint32_t i = 0;
@@ -111,8 +117,8 @@ static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     return i;
 }
 
-/* After a call that the device refused: unmaps what was mapped at the new addresses, and gives back
- * all pages that are not mapped. */
+/* Called after the device has refused to unmap, map or give access: unmaps the first `mapped` pages
+ * from their new addresses, which begin at `at`, and gives back all pages that are not mapped. */
 static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
     const struct page *all = pool->paging->on_hand.all;
     if (mapped && !unmap_range(pool, at, page_end(&all[mapped - 1]) - at))
@@ -142,7 +148,7 @@ static uint64_t bytes_of(const struct page *pages, uint32_t first, uint32_t end)
     return bytes;
 }
 
-/* Marks a page as lost: it is mapped, but cannot be used. Its addresses count as bare until the
+/* Marks a page that is mapped but cannot be used as lost. Its addresses count as bare until the
  * page can be unmapped. */
 static void lose_page(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
@@ -150,8 +156,9 @@ static void lose_page(struct bfc_pool *pool, struct page *page) {
     page_table_add(&pool->paging->table, page, 1);
 }
 
-/* Adds the pages of on_hand that are mapped to the table, and makes their addresses ready. If the
- * host has no memory for that, the pages are lost. */
+/* Adds the pages of the array on_hand from index `first` up to `end`, which are mapped, to the page
+ * table, and makes their addresses ready. If the host has no memory for that, the pages are
+ * lost. */
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
     struct page *all = paging->on_hand.all;
@@ -167,8 +174,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* Notes that the pages that were unmapped have gone back, and puts those that are still mapped into
- * use again. */
+/* After a plan has failed: counts the pages that were unmapped as given back or lost, and makes
+ * those that are still mapped at their old addresses ready again. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
@@ -215,8 +222,8 @@ uint64_t perform_release(struct bfc_pool *pool) {
     struct outcome o = {.planned = paging->on_hand.count};
     if (!o.planned || !victims_take(pool))
         return 0;
-    /* The bytes count as being given back, so that other threads that lack memory wait for them
-     * (bfc_pool_await_releases). */
+    /* Other threads that lack memory wait for bytes that are being given back
+     * (bfc_pool_await_releases), so these bytes are counted as such meanwhile. */
     uint64_t planned = bytes_of(paging->on_hand.all, 0, o.planned);
     paging->moving -= planned;
     pool->releasing += planned;
@@ -241,7 +248,8 @@ static void choose_lost(struct paging *paging) {
             page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
 }
 
-/* Unmaps the pages of on_hand, and removes from on_hand the pages that cannot be unmapped. */
+/* Unmaps the pages of the array on_hand, and removes from the array those that the device refuses
+ * to unmap. */
 static void unmap_possible(struct bfc_pool *pool) {
     struct page_array *on_hand = &pool->paging->on_hand;
     uint32_t kept = 0;

@@ -6,19 +6,20 @@
 #include "pool/policy/growth.h"
 #include "pool/search/take.h"
 
-/* Neighbouring pages, as places in the page table. */
+/* Neighbouring pages: the index of the first in the page table, and the index after the last. */
 struct span {
     uint32_t first, end;
 };
 
-/* Whether the page is larger than `most`, is not pinned, and lies wholly in this ready block. */
+/* Whether the page has more than `most` bytes, is not pinned, and lies wholly within this ready
+ * block. */
 static bool is_too_large(const struct page *page, const struct block *ready, uint64_t most) {
     return page->bytes > most && !page->pins && page->start >= block_start(ready) &&
            page_end(page) <= block_end(ready);
 }
 
-/* Finds the first pages to be remade among those behind the addresses that the request would get;
- * false: there are none. */
+/* Finds the first run of pages that are too large for the request, among the pages behind the
+ * addresses that the request would get. False: none of these pages is too large. */
 static bool find_span(struct bfc_pool *pool, const struct request *request, struct span *span) {
     const struct page_table *table = &pool->paging->table;
     uint64_t most = page_growth_most(pool, request_size(request));

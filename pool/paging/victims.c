@@ -11,8 +11,8 @@ struct choice {
     bool only_counts;
 };
 
-/* Returns how many bytes the pages have that lie wholly within the range and are neither pinned nor
- * lost. */
+/* Returns the sum of the bytes of the pages that lie wholly within the range and are neither pinned
+ * nor lost. */
 static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
     uint64_t bytes = 0;
     for (uint32_t i = page_table_find(table, start); i < table->pages.count; i++) {
@@ -25,23 +25,24 @@ static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc
     return bytes;
 }
 
-/* Does what pages_within does, for a ready block of at least one granule of pages. Where every page
- * is one granule and none is pinned, no search is needed. */
+/* Does what pages_within does, for a ready block that has room for at least the smallest page. If
+ * all pages have the smallest size and none is pinned, the result is computed without a search. */
 static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
     uint64_t most = table->granule - 1;
     bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
     return table->uneven || table->pinned ? pages_within(table, start, end) : end - start;
 }
 
-/* Adds to on_hand pages that lie wholly in the block, from the block's upper end on, until there
- * are as many bytes as wanted. They are added in the order of their addresses. */
+/* Chooses pages that lie wholly within block b and are not pinned, from b's upper end on, until the
+ * sum of all chosen pages is as large as wanted. Adds them to the array on_hand in address order,
+ * or with only_counts just adds up their bytes. */
 static void choose_from(struct choice *c, block_index b) {
     const struct block *at = &c->pool->blocks[b];
     struct paging *paging = c->pool->paging;
     const struct page_table *table = &paging->table;
     uint64_t granule = paging->calls.granule;
     if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
-        return; /* the block does not hold even the smallest page */
+        return; /* b has no room for even the smallest page */
     if (c->only_counts) {
         c->bytes += region_of(c->pool, b)->paged ? pages_within_ready(table, at) : 0;
         return;
@@ -62,8 +63,9 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Takes pages from free blocks: from larger bins before smaller ones, or, where the blocks of
- * each zone are sorted by size, from the zone's smallest block on. */
+/* Chooses pages from the free blocks of these bins, until the sum is as large as wanted: from
+ * larger bins to smaller ones; where free blocks are sorted, in each zone from the smallest block
+ * to the largest. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -117,8 +119,8 @@ static bool will_be_ready(const struct block *b) {
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
-/* Returns the first block of the run around b of blocks that are or will be ready. 0: another
- * pending or deferred block of the run comes before b, with which the run is counted. */
+/* Returns the first block of the run of ready, pending and deferred blocks around b. 0: another
+ * pending or deferred block of the run comes before b, and the run is counted for that block. */
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
@@ -131,8 +133,8 @@ static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     return b;
 }
 
-/* Returns how many bytes the pages have that lie in the run that begins at b, but in none of its
- * ready blocks. */
+/* Returns the sum of the bytes of the pages that lie in the run of ready, pending and deferred
+ * blocks from b on, but not wholly in one of its ready blocks. */
 static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
     const struct page_table *table = &pool->paging->table;
     const struct block *blocks = pool->blocks;
@@ -160,8 +162,8 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* Records are needed twice: to cut the pages out of their blocks, and later to map them
-     * again. */
+    /* Twice as many block records as pages may be needed: to cut the pages out of their blocks now,
+     * and to map them elsewhere later, when a lack of records would lose them. */
     if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);

@@ -1,10 +1,10 @@
 /*
  * Computes how large the next region is, from the policy and BFC_GROWTH.
  *
- * With policy bfc and growth `double`, the step doubles with each region up to RAMP_TOP, and then
- * stays a small part of what is reserved, so that little is reserved in vain. A request above the
- * step gets a region of its own size, because a larger region might take what a later large request
- * needs.
+ * With policy bfc and growth `double`, the size of the next region (the step) doubles with each
+ * region up to RAMP_TOP. Beyond that it is a small part of the reserved bytes, so that little is
+ * reserved in vain. A request above the step gets a region of its own size, because a larger region
+ * might take what a later large request needs.
  */
 #include "pool/policy/growth.h"
 
@@ -12,34 +12,38 @@
 #include "pool/blocks/whole.h"
 #include "pool/policy/policy.h"
 
-/* Growth `double` doubles its step up to this size. */
+/* With growth `double`, the size of the next region (the step) doubles up to this many bytes. */
 #define RAMP_TOP ((uint64_t)32 * MIB)
-/* The step is at least 1 / STEP_PART of what is reserved. */
+/* The size of the next region (the step) is at least 1 / STEP_PART of the reserved bytes. */
 #define STEP_PART 256
-/* For a request that is not above the step, the step rises to STEP_BLOCKS times the request, or to
- * 1 / STEP_BLOCKS_PART of what is reserved if that is less. */
+/* For a request that is not larger than the step, the next region has STEP_BLOCKS times the size of
+ * the request, if that is more than the step, but at most 1 / STEP_BLOCKS_PART of the reserved
+ * bytes. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-/* Once other jobs have asked for memory, the pool keeps a region whole if growing instead takes at
- * most 1 / WANTED_PART of the region's size. */
+/* Once other jobs have asked for memory: a request is not cut from a wholly free region if growing
+ * for it takes at most 1 / WANTED_PART of that region's size. */
 #define WANTED_PART 2
-/* A pool is idle if its live blocks use at most 1 / IDLE_PART of what is reserved. */
+/* A pool counts as idle if its live blocks use at most 1 / IDLE_PART of the reserved bytes. */
 #define IDLE_PART 16
-/* In an idle pool, the regions that were taken to keep others whole may amount to
- * 1 / IDLE_KEEP_PART of what is reserved. */
+/* An idle pool may take regions only to spare wholly free ones as long as the regions taken for
+ * that purpose have at most 1 / IDLE_KEEP_PART of the reserved bytes. */
 #define IDLE_KEEP_PART 8
-/* In any other pool, these regions may amount to 1 / BUSY_KEEP_PART of what is reserved. */
+/* In a pool that is not idle, regions that were taken only to spare wholly free ones may have at
+ * most 1 / BUSY_KEEP_PART of the reserved bytes. */
 #define BUSY_KEEP_PART 192
-/* In a pool that is not idle, a region is kept whole only if it is at least 1 / BUSY_REGION_PART of
- * what is reserved. This limit and the two above do not apply once other jobs want memory. */
+/* A pool that is not idle spares a wholly free region only if the region has at least 1 /
+ * BUSY_REGION_PART of the reserved bytes. BUSY_REGION_PART, BUSY_KEEP_PART and IDLE_KEEP_PART do
+ * not matter once other jobs want memory. */
 #define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
 #define PYTORCH_MIDDLE (10 * MIB)
 #define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
 
-/* Policy tf with growth preallocate grows in steps of what it preallocates. */
+/* Policy tf with growth `preallocate` begins with the size that it preallocates; all others begin
+ * with growth_size. */
 uint64_t growth_first_step(const struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
@@ -61,7 +65,8 @@ static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
     return step == pool->config.growth_max ? step : growth_on_device(step);
 }
 
-/* Doubles the step, but not beyond LARGEST_BLOCK, so that it does not overflow. */
+/* Doubles pool->step, from which the size of the next region is computed, unless it has reached
+ * LARGEST_BLOCK already. So it cannot overflow. */
 static void double_step(struct bfc_pool *pool) {
     if (pool->step < LARGEST_BLOCK)
         pool->step *= 2;
@@ -80,7 +85,8 @@ static uint64_t pytorch_growth(uint64_t size) {
     return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : bfc_round_up(size, 2 * MIB);
 }
 
-/* Returns the size of the next region by the policy's own rule, which growth `double` selects. */
+/* Returns the size of the next region by the policy's own rule, which applies with growth `double`,
+ * and with `preallocate` for all but the preallocated region. */
 static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_TF)
         return tf_growth(pool, size);
@@ -89,7 +95,7 @@ static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     return bfc_growth(pool, size);
 }
 
-/* Is the next region the preallocated one? A region for small blocks never is. */
+/* Whether the next region is the preallocated one. A region for small blocks never is. */
 static bool is_preallocating(const struct bfc_pool *pool, uint64_t size) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
            policy_zone(pool, size) == ZONE_LARGE;
@@ -106,8 +112,9 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
-/* Returns the size of a region that is taken so that another one stays whole. For policy tf it is
- * bounded here, because the policy's step may be as large as the region that is kept. */
+/* Returns the size of a region that is taken so that a wholly free region need not be split. For
+ * policy tf the size is bounded here, because that policy's step may be as large as the region that
+ * is spared. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
     bool by_tf = pool->config.policy == BFC_POLICY_TF &&
@@ -115,8 +122,8 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
 }
 
-/* Whether the pool can afford a region of `step` bytes to keep one of `region` bytes whole. It
- * cannot once the device has refused memory. */
+/* Whether the pool can afford to take a region of `step` bytes so that a wholly free one of
+ * `region` bytes is not split. It cannot once the device has refused memory. */
 static bool is_affordable(const struct bfc_pool *pool, uint64_t region, uint64_t step) {
     uint64_t reserved = pool->stats->reserved;
     bool idle = pool->stats->in_use <= reserved / IDLE_PART;
@@ -133,8 +140,9 @@ bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
     return pool->wanted_elsewhere || is_affordable(pool, region, step);
 }
 
-/* Lowers `bytes` below max_split for a request below max_split, because such a request cannot be
- * cut from a larger region. Policy pytorch keeps the sizes of its segments. */
+/* A request below max_split may not be served from blocks of max_split bytes or more; so for such a
+ * request lowers `bytes`, the size of the next region, below max_split. Policy pytorch keeps its
+ * sizes of regions. */
 static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     uint64_t most = pool->config.max_split;
     if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
@@ -142,9 +150,9 @@ static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint
     return bfc_max(size, (most - 1) / POLICY_PAGE * POLICY_PAGE);
 }
 
-/* Returns `size` in place of `bytes` if the user's own split rules would not split a region of
- * `bytes`, so that its rest would be wasted. Growth `fixed`, and policies other than bfc, keep
- * `bytes`. */
+/* Returns the size of the next region: `bytes`, or just `size` if the user's own split rules would
+ * not split a region of `bytes`, so that the rest of it would be wasted. Growth `fixed`, and
+ * policies other than bfc, always keep `bytes`. */
 static uint64_t unless_unsplit(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     bool own = pool->config.policy != BFC_POLICY_BFC || pool->config.growth == BFC_GROWTH_FIXED;
     return !own && !pool->rules.cuts_all && !policy_splits(pool, size, bytes) ? size : bytes;
@@ -170,8 +178,9 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
     return by_double ? BACK_OFF_BY_HALVES : BACK_OFF_TO_SIZE;
 }
 
-/* Doubles the step of policy bfc until it holds a block of `size`, and then once more, but not
- * beyond its highest value. */
+/* With policy bfc, doubles pool->step, from which the size of the next region is computed, until it
+ * is at least `size`, and then once more. Stops as soon as it has reached RAMP_TOP or
+ * growth_max. */
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
     uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (pool->step < size && pool->step < top)

@@ -1,31 +1,33 @@
 /*
  * Growth with pages.
  *
- * Each step of growth costs three driver calls or more, whatever its size, and pages that were made
- * in vain are lost to other users. So a step is a multiple of what was requested, from
- * BFC_GROWTH_SIZE to RAMP_TOP, and beyond that a small part of what is reserved.
+ * Each time the pool makes pages it makes three driver calls or more, however many bytes it makes,
+ * and pages that were made in vain are lost to other users. So it makes some bytes beyond the
+ * request (the step): a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
+ * beyond that a small part of the reserved bytes.
  *
- * A page that has a byte in use cannot move, so a hole between two blocks loses up to a page at
- * each of its ends. A page is therefore at most 1 / PAGE_PART of the block that it is made for:
- * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %.
+ * A page that has a byte in use cannot move, so of a free block between two live ones up to a page
+ * at each end cannot move. A page is therefore at most 1 / PAGE_PART of the block that it is made
+ * for: then at most 2 / 64 = 3 % of such a block, once it is free, cannot move, and 3 % is the
+ * usual page_slack.
  *
- * That is rule `fit`. With rule `auto` a step is one page (and the block that it is made for has
- * another one, if it is large) while free blocks lie together, as they do where lifetimes have a
- * pattern. Before each step the pool looks at the free blocks that lie between others, and finds
- * the largest size of pages with which these would lose at most 1 / LOST_PART of the slack. New
- * pages are no larger, and larger ones that are ready go back. A page that has a byte in use stays
- * as it is, so a program that fills its memory first and then frees at random holds more than with
- * `fit`.
+ * That is the page rule `fit`. With the rule `auto`, a step is one page while free blocks lie
+ * together, as they do where lifetimes have a pattern; a large block that the step is made for has
+ * a page of its own. Before each step the pool examines the free blocks between blocks in use, and
+ * finds the largest size of pages at which the parts of them that cannot move would be at most 1 /
+ * LOST_PART of the slack. New pages are no larger than that, and larger pages that are ready go
+ * back to the device. A page that has a byte in use stays as it is, so a program that fills its
+ * memory first and then frees at random holds more than with `fit`.
  *
- * A small block keeps its page from moving, however large the hole around the block is. While pages
- * hardly move, that costs nothing, and small blocks fill what is left of pages. Once more bytes
+ * A small block keeps its page from moving, however much free memory lies around the block. While
+ * pages hardly move, that costs nothing, and small blocks fill the rests of pages. Once more bytes
  * have moved than were ever requested at one time, lifetimes follow no pattern, and small blocks
  * get pages of their own. If the pool cannot get such pages, small and large blocks share pages
  * until pages move again; otherwise each small block would ask the device in vain.
  *
  * The pool looks for pages to remake (pool/paging/remake.c) only while it has large ones, and only
- * in WATCHED allocations for each large page or later step, which take much less time than the
- * pages took to make.
+ * during the next WATCHED allocations for each large page that it makes, and for each later step.
+ * Looking takes much less time in all than making the pages took.
  *
  * docs/internals/pages.md has figures.
  */
@@ -41,15 +43,22 @@
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
-/* A page is too large for a block if it exceeds this many times the size made for that block. */
+/* A page is too large for a block if it is more than this many times as large as the pages that
+ * would be made for that block. */
 #define MUCH 8
-/* how many allocations are watched for each large page, and for each later step */
+/* during how many allocations the pool looks for pages that are too large for the request, after
+ * each large page that it has made and each later step of growth */
 #define WATCHED 1024
-#define LOST_PART 2  /* with rule auto, scattered free blocks may lose this part of the slack */
-#define ROOM_PART 16 /* with rule auto, a page takes at most this part of what the limit leaves */
-#define OWN_PAGE (12 * MIB) /* with rule auto, a block that lacks this gets a page of its own */
-#define IN_USE_PART 128     /* with rule auto, the slack is at least this part of what is in use */
-#define SMALL_PART 2        /* a block of at most 1 / SMALL_PART of the smallest page is small */
+/* page rule auto: of the slack, which is what may be reserved beyond what was requested, 1 /
+ * LOST_PART may be free memory that cannot move */
+#define LOST_PART 2
+/* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
+#define ROOM_PART 16
+/* page rule auto: a block that lacks at least this many bytes of pages gets pages of its own */
+#define OWN_PAGE (12 * MIB)
+/* page rule auto: at least 1 / IN_USE_PART more may be reserved than the most that was in use */
+#define IN_USE_PART 128
+#define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -82,7 +91,8 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
     return round_to_pages(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
 }
 
-/* Returns by how much `reserved` may exceed `most`, which is the most that was ever requested. */
+/* Returns by how many bytes `reserved` may exceed `most`, the most bytes that the program ever
+ * requested at one time. */
 static uint64_t slack_bytes(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
     bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates_pages(pool);
@@ -93,8 +103,9 @@ static bool chooses_size(const struct bfc_pool *pool) {
     return pool->config.page_rule == BFC_PAGE_AUTO;
 }
 
-/* Returns the most that rule auto reserves, whatever rounding adds to what is requested, so that
- * rounding does not make each step as small as what a request lacks. */
+/* Returns how many bytes may be reserved in any case with page rule auto, computed from the sizes
+ * of blocks after rounding. Without this, what rounding adds would use up the slack, and each step
+ * of growth would be only as large as what a request lacks. 0 with other page rules. */
 static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));
@@ -111,13 +122,14 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
                       bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
 }
 
-/* Free blocks by the power of two of their whole granules of pages. */
+/* Free blocks, grouped by size: entry p is for the blocks that hold 2^p to 2^(p+1) - 1 smallest
+ * pages. `count` is the number of blocks, `bytes` the sum of their whole pages. */
 struct holes {
     uint64_t count[64], bytes[64];
 };
 
-/* Is there a block in use on both sides? Otherwise the block extends to bare addresses, and may
- * grow. */
+/* Whether no neighbour of b is a range of addresses without pages. If one is, b may grow into that
+ * range, so it does not count as enclosed by blocks in use. */
 static bool is_enclosed(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks, *at = &blocks[b];
     return block_state(&blocks[at->previous]) != BLOCK_BARE &&
@@ -136,8 +148,9 @@ static void add_holes(const struct bfc_pool *pool, const struct bins *bins, stru
         }
 }
 
-/* Returns the largest size of pages, a power of two of granules, that loses at most `most` bytes: a
- * hole loses about a page, or all of itself if it is smaller. UINT64_MAX: any size does. */
+/* Returns the largest size of pages, a power of two times `granule`, at which free blocks between
+ * others keep at most `most` bytes from moving: about a page for each such block, or all of the
+ * block if that is smaller. UINT64_MAX: any size will do. */
 static uint64_t largest_losing(const struct holes *holes, uint64_t granule, uint64_t most) {
     uint64_t larger = 0, lost = 0, size = granule;
     for (int power = 0; power < 64; power++)
@@ -150,7 +163,8 @@ static uint64_t largest_losing(const struct holes *holes, uint64_t granule, uint
     return larger || lost > most ? size : UINT64_MAX;
 }
 
-/* Where memory is short, pages are small, too: a byte in use would keep all of a large one. */
+/* Where memory is short, pages are made small, because a single byte in use keeps all of a page
+ * from moving. */
 void page_growth_look(struct bfc_pool *pool) {
     uint64_t granule = pool->paging->calls.granule;
     struct holes holes = {.count = {0}};

@@ -1,4 +1,5 @@
-/* The three policies: rounding, zones, fitting, splitting, and the order of their last resorts. */
+/* The three policies: how each rounds requests, which regions and free blocks serve which requests,
+ * when a block is split, and in which order each policy tries its last resorts. */
 #include "pool/policy/policy.h"
 
 #include "base/atomic.h"
@@ -10,7 +11,8 @@
 
 #define PYTORCH_LARGE_REST (1 * MIB)
 
-/* How many bytes larger than the request a block may be at most that is not split. */
+/* A block that may not be split for the request is handed out if it is larger than the request by
+ * less than this many bytes. */
 #define NOT_SPLIT_SLACK (20 * MIB)
 
 static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
@@ -29,8 +31,9 @@ static bool own_split(const struct bfc_pool_config *config) {
     return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
 }
 
-/* Returns the size in granules above which a wholly free region is kept whole. It is at least the
- * size of the preallocated region, because that region is for all requests. */
+/* Returns the size in granules above which a wholly free region is spared, so that it can go back
+ * to the device. It is at least the size of the preallocated region, because that region is there
+ * for all requests. */
 static uint64_t whole_above(const struct bfc_pool_config *config) {
     bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);
@@ -74,14 +77,14 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
     policy_set_plain(pool);
 }
 
-/* The rule for how much may be reserved beyond the most that was in use: a fraction of that, and a
- * fixed size in addition, so that small pools are left alone. */
+/* More may be reserved than the most that was ever in use: 1 / PART_ALLOWED of that, and ALLOWANCE
+ * bytes in addition, so that small pools are left alone. */
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 
-/* The fewest new regions before regions are merged. Whether enough are idle is looked at during
- * FREES_WATCHED frees after the pool has grown; after those frees the pool is large enough as it
- * is. */
+/* Idle regions are merged (surplus.c) only if the pool has taken at least NEW_REGIONS regions since
+ * regions were last merged, and the last of them fewer than FREES_WATCHED frees ago: a pool that
+ * has not grown for that long is large enough as it is. */
 enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {
@@ -93,7 +96,8 @@ bool policy_has_surplus(const struct bfc_pool *pool) {
     return pool->rules.returns_surplus && pool->stats->reserved > policy_allowed(pool) + ALLOWANCE;
 }
 
-/* Others could take what went before the pool grows again, so it is kept where memory is short. */
+/* After regions went back, others could take their memory before the pool grows again. So nothing
+ * is merged where the device has refused memory or other jobs have asked for it. */
 bool policy_may_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
     return pool->rules.returns_surplus && pool->config.growth == BFC_GROWTH_DOUBLE &&
@@ -106,8 +110,8 @@ void policy_note_surplus(struct bfc_pool *pool) {
     bfc_store_relaxed(&pool->has_surplus, policy_has_surplus(pool) || policy_may_merge(pool));
 }
 
-/* Rounds up to a multiple of 1 / `divisions` of the highest power of two in `bytes`, as PyTorch's
- * roundup_power2_divisions does. */
+/* Rounds up to a multiple of P / `divisions`, where P is the highest power of two that is not above
+ * `bytes`. PyTorch's roundup_power2_divisions does the same. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
     uint64_t power = (uint64_t)1 << (63 - __builtin_clzll(bytes));
     return power == bytes ? bytes : bfc_round_up(bytes, power / divisions);

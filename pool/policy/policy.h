@@ -10,45 +10,51 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* Policy pytorch serves blocks of at most this size from small segments of their own. */
+/* Policy pytorch serves blocks of at most this size from regions for small blocks only. */
 #define PYTORCH_SMALL (1 * MIB)
 
 void policy_make(struct bfc_pool *pool);
 
-/* Is more reserved than what the program has had in use suggests? */
+/* Whether more is reserved than the most that was ever in use justifies, so that idle regions
+ * should go back. */
 bool policy_has_surplus(const struct bfc_pool *pool);
 
-/* May idle regions be merged, if there are enough of them (surplus.c)? */
+/* Whether idle regions may be merged into a larger one now, if there are enough of them
+ * (surplus.c). */
 bool policy_may_merge(const struct bfc_pool *pool);
 
-/* Notes whether bfc_pool_release_surplus should be called; to be called when the pool has grown. */
+/* Sets has_surplus, which tells the caller to call bfc_pool_release_surplus. To be called when the
+ * pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);
 
-/* Returns what may be reserved for what was in use at most. */
+/* Returns how many bytes may be reserved, judged by the most that were ever in use. */
 uint64_t policy_allowed(const struct bfc_pool *pool);
 
-/* Updates the rules that depend on whether regions are set apart, small blocks have regions of
- * their own, or allocations are watched. */
+/* Updates the rules that depend on whether regions are set apart, whether small blocks have regions
+ * of their own, and whether allocations are watched. To be called when one of these changes. */
 void policy_set_plain(struct bfc_pool *pool);
 
-/* Gives blocks of at most `most` bytes regions of their own from now on. Has no effect where free
- * blocks are sorted. */
+/* From now on serves blocks of at most `most` bytes from regions for small blocks only. Has no
+ * effect where free blocks are sorted. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
-/* Sets how many more allocations are watched (struct rules); each of them takes twice as long. Has
- * no effect where free blocks are sorted. */
+/* Sets for how many more allocations the pool looks for pages that are too large for the request
+ * (rules.watched). Each of these allocations takes twice as long. Has no effect where free blocks
+ * are sorted. */
 void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
-/* Returns the size of the block for a request: at least `bytes`, in whole granules. */
+/* Returns the size in bytes of the block for a request of `bytes`, rounded up as the policy
+ * wants. */
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes);
 
 /* Returns the zone whose regions serve blocks of this size. */
 enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size);
 
-/* Whether a request of `size` may take the smallest free block that is large enough. */
+/* Whether the policy lets a request of `size` bytes take a free block of `block` bytes, which is
+ * large enough. */
 bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
-/* Whether a block of `block` bytes should be split for a request of `size`. */
+/* Whether a free block of `block` bytes is split when a request of `size` bytes takes it. */
 bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 
 #endif

@@ -1,5 +1,5 @@
-/* Regions that are set apart: their ready blocks are in bins of their own, and their pending blocks
- * in no bin. */
+/* Regions that are set apart: only allocations that ask for it may take memory there. Their ready
+ * blocks are in bins of their own, and their pending blocks in no bin. */
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
@@ -73,8 +73,9 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     return may;
 }
 
-/* Above half a page, rounds up to whole pages, which the driver would take anyway, so that all of
- * them are used and counted; but not if the limit has no room for the last page. */
+/* A region above half a page of the driver is rounded up to whole pages, which the driver would
+ * take anyway, so that all of these bytes are used and counted. If the limit has no room for that,
+ * the region is not rounded up. */
 static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     uint64_t whole = growth_on_device(bytes);
     bytes = whole <= room_below_limit(pool) ? whole : bytes;
@@ -84,8 +85,8 @@ static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr
     return status;
 }
 
-/* Finds a reservation of at least `bytes`, made for an earlier plan, some of whose addresses are
- * bare. 0: there is none. */
+/* Finds a reservation of at least `bytes` bytes of addresses that was made for an earlier plan, and
+ * of which a part has no pages any more. 0: there is none. */
 static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];
@@ -96,8 +97,8 @@ static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     return 0;
 }
 
-/* Adds a planned region of pages. Ready pages of other blocks move there, and the pool makes the
- * rest. If there are not enough pages, the pool keeps the addresses for the next call. */
+/* Adds a region of pages that a plan will use. Ready pages of other blocks move there, and the pool
+ * makes the rest. If there are not enough pages, the pool keeps the addresses for the next call. */
 static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     settle_completed(pool, FENCES_ALL);
     region_index r = find_stripped(pool, bytes);
@@ -132,8 +133,9 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     return status;
 }
 
-/* May ready pages go back? Not if the region of `planned` is open to all, because its pages would
- * go as well. */
+/* Whether bfc_pool_trim_unplanned may give ready pages back. It may not if the region that holds
+ * the address `planned` is open to all allocations, because then that region's pages would go back
+ * as well. */
 static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
     block_index b = pool->paging && planned ? find_holding(pool, planned) : 0;
     return pool->paging && (!b || region_of(pool, b)->apart);

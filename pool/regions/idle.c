@@ -1,5 +1,6 @@
-/* Gives regions back that one ready block fills. If more than gc_threshold is reserved, those go
- * that have been idle for at least the mean age (idle_collect). */
+/* Gives idle regions back, that is, regions that one ready block fills. While more than
+ * gc_threshold is reserved, gives back those that have been idle for at least the mean age of all
+ * idle regions. */
 
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
@@ -14,8 +15,8 @@ static uint64_t age_of(const struct bfc_pool *pool, region_index r) {
     return pool->lookups - pool->regions[r].idle_since;
 }
 
-/* Computes the mean age of all idle regions, rounded up so that a younger region does not count as
- * old enough. False: no region is idle. */
+/* Computes the mean of the ages of all idle regions, counted in allocations. It is rounded up, so
+ * that a region below the exact mean does not count as old enough. False: no region is idle. */
 static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
     uint64_t total = 0, count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -27,9 +28,9 @@ static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
     return count;
 }
 
-/* Gives back every idle region of at least this age; returns how many bytes went. The lock is
- * dropped during each release, so other threads may add or remove regions: the loop checks each
- * region only when it gets there. */
+/* Gives back each idle region that has been idle for at least `age` allocations; returns how many
+ * bytes went back. The lock is dropped during each release, so other threads may add or remove
+ * regions meanwhile; therefore each region is checked only when the loop gets to it. */
 static uint64_t release_aged(struct bfc_pool *pool, uint64_t age) {
     uint64_t released = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -49,8 +50,9 @@ void idle_collect(struct bfc_pool *pool) {
     }
 }
 
-/* Returns the largest or the smallest idle region of at least `least` bytes; 0: there is none.
- * Among equals the address decides in the same way. */
+/* Returns the largest idle region, or with `largest` false the smallest, of those that have at
+ * least `least` bytes; 0: there is none. Of equally large ones, returns the one at the highest
+ * address with `largest`, otherwise the one at the lowest. */
 static region_index find_idle(const struct bfc_pool *pool, uint64_t least, bool largest) {
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++) {
@@ -78,9 +80,9 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     return released >= key;
 }
 
-/* Returns true if the calls of bfc_pool_trim_idle have found the region idle, without a use in
- * between, for at least `idle_ns`. The first call that finds a region idle notes the time, and
- * returns true only if `idle_ns` is 0. */
+/* Whether all calls of bfc_pool_trim_idle in the last `idle_ns` have found the region idle, without
+ * any use between them. The first call that finds a region idle records the time, and returns true
+ * only if `idle_ns` is 0. */
 static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
     if (region->seen_ns && region->seen_idle == region->idle_since)
         return now - region->seen_ns >= idle_ns;

@@ -1,12 +1,16 @@
 /*
- * What an allocation tries when the device has refused a region, before it fails with out of
- * memory: the rungs of its policy (policy.c), in order, with a new search after each. For `bfc`:
+ * What an allocation tries when the device has refused a region, before it fails with
+ * BFC_OUT_OF_MEMORY: the steps (rungs) that its policy lists in policy.c, in order, with a new
+ * search for a free block before each. For policy `bfc`:
  *
- * 1 give deferred blocks a fence, and wait, without bound, for the fences that suffice;
- * 2 give wholly free regions back, one by one, and grow;
- * 3 wait for all fences, since what they free may make regions wholly free, then for awaited
- *   blocks, one by one, and again 2;
- * and last, for any policy, grow if a region was given back meanwhile.
+ * 1 give deferred blocks a fence, and wait, without a bound on the time, for the fences that free
+ *   enough memory;
+ * 2 give wholly free regions back, one by one, and try to grow after each;
+ * 3 wait for all fences, since the memory that they free may complete wholly free regions, then for
+ *   awaited blocks, one by one;
+ * 4 do step 2 again;
+ *
+ * and last, with any policy, try to grow again if any thread has given a region back meanwhile.
  */
 
 #include <time.h>
@@ -15,17 +19,18 @@
 #include "pool/search/take.h"
 
 /* The longest wait for the next block that was freed in the order of a stream. It is bounded
- * because that stream may itself wait for what this thread does next. */
+ * because that stream may itself wait for something that the program does only after this
+ * allocation. */
 #define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* The longest wait for regions that other threads are giving back, and the sleep between two
- * checks. */
+/* The longest wait for regions that other threads are giving back, and the time to sleep between
+ * two checks whether they are done. */
 #define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 20000L
-/* How often an allocation asks the device again because other threads have given regions back. */
+/* How often at most an allocation asks the device again because regions have gone back. */
 enum { RELEASE_TRIES = 16 };
 
-/* Would a block of this size fit below the limit if all idle regions went back? False also if no
- * region is idle. */
+/* Whether the reserved bytes and a block of this size would be within the configured limit if all
+ * wholly free regions went back. False also if there is no such region. */
 static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
     uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
     uint64_t rest = pool->stats->reserved - idle;
@@ -38,8 +43,9 @@ static bool release_all(struct bfc_pool *pool, const struct request *request,
     return regions_grow(pool, request, status);
 }
 
-/* Gives idle regions back one by one as long as that can help, and grows after each. In a pool with
- * pages, gives all regions back at once, because there are few, and grows by moving ready pages. */
+/* Gives idle regions back one by one, as long as that can bring the request below the limit, and
+ * tries to grow after each. A pool with pages gives all its regions back at once, because it has
+ * few, and then grows by moving ready pages. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     if (pool->paging)
@@ -57,8 +63,9 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* What becomes ready here, another thread may take first, while its own last block is complete but
- * not ready yet. So this goes on until no block becomes ready any more. */
+/* Another thread may take a block as soon as it becomes ready here, while a block that this other
+ * thread has freed is complete but not ready yet. So the loop goes on until no further block
+ * becomes ready; otherwise this allocation could fail although memory is free. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
     uint64_t readied;
     do {
@@ -71,9 +78,9 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
     return false;
 }
 
-/* Waits for one awaited block after another, until a wait makes no block ready. After each wait,
- * tries to serve the request. The first round also finds blocks that other threads have made ready
- * since the last search. */
+/* Waits for awaited blocks (freed in the order of a stream), one after another, until a wait makes
+ * no block ready. Tries to serve the request after each wait, and even if no block is awaited,
+ * since other threads may have made blocks ready after the last search. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
     uint64_t readied;
@@ -157,10 +164,11 @@ uint64_t bfc_pool_await_releases(struct bfc_pool *pool) {
 }
 
 /*
- * Asks the device again as long as regions go back: those that this allocation's waits released,
- * and those of other threads, even while the device is being asked. A release under way is awaited,
- * because without the pool that memory would be free already. But the wait is bounded, because the
- * release may wait for work that needs what this thread does next.
+ * Asks the device again as long as regions go back: those that this allocation has given back, and
+ * those that other threads have, even while the device was being asked. Waits for releases that
+ * other threads have begun, because that memory would be free already if the program called the
+ * driver without the pool. The wait is bounded, because such a release may itself wait for
+ * something that the program does only after this allocation.
  */
 static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
                                 uint64_t released, enum bfc_status *status) {

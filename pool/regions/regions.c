@@ -1,5 +1,6 @@
-/* One thread at a time asks the upstream for a region; another thread that needs one meanwhile
- * waits for growth_lock, and searches again before it asks. */
+/* Takes regions from the upstream and gives them back. Only one thread at a time asks for a region.
+ * A thread that needs one meanwhile waits for growth_lock, and then first searches again for a free
+ * block. */
 #include "pool/regions/regions.h"
 
 #include "base/numbers.h"
@@ -12,7 +13,7 @@
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-/* Adds a region that is one block, freed under this fence. */
+/* Adds a region that is one block, with the state that a free under `fence` gives it. */
 static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
                                   enum block_zone zone, bfc_fence fence) {
     block_index b = region_attach(pool, region, zone);
@@ -61,8 +62,9 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
     policy_set_plain(pool);
 }
 
-/* As region_release; but a region that the upstream refuses becomes one block that is freed under
- * `fence`. If the host then has no memory for its records, the region is lost. */
+/* Does what region_release does, but a region that the upstream refuses to take back becomes one
+ * block with the state that a free under `fence` gives it. If the host has no memory for its
+ * records then, the pool forgets the region, and its memory is leaked. */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
     gone.apart = false;
@@ -106,8 +108,8 @@ block_index region_freed_block(const struct bfc_pool *pool, const struct region 
     return first;
 }
 
-/* Makes all blocks of the region ready. False: the region is held or of pages, or a block of it is
- * live or awaited; then nothing changes. */
+/* Makes all blocks of the region ready. False: the region must not be given back (held), it
+ * consists of pages, or one of its blocks is live or awaited; then nothing has changed. */
 static bool ready_up(struct bfc_pool *pool, const struct region *region) {
     block_index first = region->held ? 0 : region_freed_block(pool, region);
     const struct block *blocks = pool->blocks;
@@ -141,8 +143,9 @@ uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
     return released;
 }
 
-/* The lock is dropped only during a release, and each release sets release_error after it has taken
- * the lock again. So `*error` is never the code of another thread's release. */
+/* This function drops the lock only while the upstream takes a region back, and each release sets
+ * release_error only after it has taken the lock again. So no release of another thread can change
+ * release_error between this thread's release and the line that reads it. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
     pool_enter(pool);
     pool->release_error = *error;
@@ -154,14 +157,14 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
     pool_leave(pool);
 }
 
-/* ---- overflow regions: memory for blocks that have no place in a planned region. One such region
- * should hold them all, instead of many for one block each ---- */
+/* ---- overflow regions: regions for blocks that have no place in a planned region. One region
+ * should hold all such blocks, instead of many regions with one block each ---- */
 
-/* If one region should have sufficed but its free memory lay in pieces, the next one is larger by
- * up to 1 / PIECES. */
+/* If one region should have held all blocks without a planned place, but did not because its free
+ * memory lay in pieces, the next such region is larger by up to 1 / PIECES of its size. */
 #define PIECES 8
 
-/* Is there a planned region? */
+/* Whether a region was made for a plan (bfc_pool_add_apart). */
 static bool has_planned(const struct bfc_pool *pool) {
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].planned)
@@ -169,7 +172,7 @@ static bool has_planned(const struct bfc_pool *pool) {
     return false;
 }
 
-/* Returns how many bytes of the region are not ready. */
+/* Returns how many bytes of the region are live or not ready yet. */
 static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *region) {
     uint64_t bytes = region->size;
     for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next)
@@ -178,8 +181,9 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
     return bytes;
 }
 
-/* Is one overflow region as large as the most that overflow blocks took at one time? Sets `*count`
- * to the number of overflow regions. */
+/* Whether one of the regions for blocks without a planned place (overflow regions) is as large as
+ * the most bytes that such blocks ever took at one time. Sets `*count` to the number of these
+ * regions. */
 static bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
@@ -191,8 +195,8 @@ static bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     return gathered;
 }
 
-/* Returns how many bytes one region for all overflow blocks needs, with a further block of
- * `size`. */
+/* Returns how many bytes one region needs that holds all blocks without a planned place, and a
+ * further block of `size` bytes. */
 static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     unsigned count;
     uint64_t wanted = size;
@@ -206,10 +210,10 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
 
 /*
  * Returns the size of the next region, for a block of `size` bytes, where the policy wants `bytes`.
- * That is `bytes` unless growth is `double`, there is a planned region, and
- * bfc_pool_gather_overflow has found that overflow blocks need one larger region; then it is the
- * most that these blocks ever took at one time. Each call measures what they take now, and notes
- * the highest value. O(blocks of overflow regions).
+ * That is `bytes`, except with growth `double`, if there is a planned region and
+ * bfc_pool_gather_overflow has asked for one larger overflow region: then it is the most bytes that
+ * overflow blocks ever took at one time. Each call measures how many they take now, and records the
+ * highest value in overflow_wanted. O(blocks of overflow regions).
  */
 static uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     if (pool->config.growth != BFC_GROWTH_DOUBLE || !has_planned(pool))
@@ -241,17 +245,19 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
 
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
-    uint64_t bytes; /* bytes that are asked for next */
-    bool keeping;   /* the pool grows so that another region, which has room, stays whole */
+    uint64_t bytes; /* how many bytes the upstream is asked for next */
+    /* whether a free block would do, but the pool grows to keep that block's region wholly free */
+    bool keeping;
     bool planned;
     enum back_off back_off;
     bfc_addr start;
     uint64_t calls;
 };
 
-/* Returns what to ask for after a refusal of `bytes`: half of it, or nine tenths as TensorFlow's
- * allocator does, rounded up to whole pages or granules, but at least one of these less. Policy
- * tf's rule, BACK_OFF_ABOVE_SIZE, does not round to pages. */
+/* Returns the size to ask for after `bytes` bytes were refused: half, or nine tenths as
+ * TensorFlow's allocator does, rounded up to whole pages or granules, but always at least one page
+ * or granule less than `bytes`. With BACK_OFF_ABOVE_SIZE, the rule of policy tf, sizes are not
+ * rounded to pages. */
 static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
     bool paged = back_off != BACK_OFF_ABOVE_SIZE && bytes > POLICY_PAGE;
     uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
@@ -259,7 +265,7 @@ static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
     return bfc_min(bfc_round_up(part, unit), (bytes - 1) / unit * unit);
 }
 
-/* Computes the size to ask for after a refusal. False: the caller must give up. */
+/* Computes the size to ask for after a refusal. False: there is no smaller size to ask for. */
 static bool ask_for_less(struct growth *growth) {
     if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
         return false;
@@ -272,8 +278,8 @@ static bool ask_for_less(struct growth *growth) {
     return true;
 }
 
-/* Asks the upstream for a region, and after each refusal for a smaller one, as long as the back-off
- * allows. Called without the lock. */
+/* Asks the upstream for a region, and after each refusal for a smaller one, as long as
+ * growth->back_off allows. Called without the lock. */
 static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct growth *growth) {
     const struct bfc_upstream *upstream = &pool->upstream;
     enum bfc_reserve_result result;
@@ -284,7 +290,7 @@ static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct grow
     return result;
 }
 
-/* False: the limit has no room for the region. */
+/* Computes the size of the next region for the request. False: the limit has no room for it. */
 static bool plan_growth(struct bfc_pool *pool, const struct request *request,
                         struct growth *growth) {
     uint64_t size = request_size(request), room = room_below_limit(pool);
@@ -302,8 +308,8 @@ static bool plan_growth(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* Adds the reserved region to the pool. If the host has no memory for its records, drops the lock
- * and gives the region back. */
+/* Adds the region that the upstream has provided to the pool. If the host has no memory for its
+ * records, drops the lock and gives the region back. */
 static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
     const struct region region = {.start = growth->start,
                                   .size = growth->bytes,
@@ -323,8 +329,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     return status;
 }
 
-/* Asks the upstream for the region that plan_growth or the caller has sized. The caller holds
- * growth_lock; the lock is dropped meanwhile. */
+/* Asks the upstream for a region of the size in `growth`, or smaller ones. Drops the lock
+ * meanwhile. The caller holds growth_lock. */
 static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
     pool_leave(pool);
     enum bfc_reserve_result result = reserve_region(pool, growth);
@@ -361,8 +367,8 @@ enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_a
     return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
-/* Serves the request from a block that fits, or from the region at `start`, which was just added
- * and is wholly free. */
+/* Serves the request from any free block that fits. If none is found, or where free blocks are
+ * sorted, serves it from the region at `start`, which was just added and is wholly free. */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact && take_any(pool, request))
         return true;
@@ -374,7 +380,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     growth_begin(pool, request);
     bool taken = take_any(pool, request);
     *status = BFC_OK;
-    /* The loop runs again only if other threads took what the new region brought. */
+    /* The loop runs again only if other threads have taken the memory of the new region first. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
         *status = add_for(pool, request, &start);
@@ -384,8 +390,9 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     return taken;
 }
 
-/* Grows by a region after pages have failed, or where they are not wanted. If the device is full,
- * gives ready pages back, which can serve the request no more, and tries again. */
+/* In a pool with pages: grows by a region after a page call has failed, or where the upstream does
+ * not want pages now. If the device is full, gives ready pages back first, since they can no longer
+ * serve the request, and tries again. */
 static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
                                enum bfc_status *status) {
     return grow_by_region(pool, request, status) ||

@@ -1,80 +1,85 @@
-/* What becomes of an allocation that finds nothing, and of idle regions. Called under the lock,
- * which is dropped around every call of the upstream. */
+/* What the pool does when an allocation finds no free block, and what it does with idle regions.
+ * All functions are called under the lock, and drop it around every call of the upstream. */
 #ifndef BFC_POOL_REGIONS_H
 #define BFC_POOL_REGIONS_H
 
 #include "pool/blocks/pool_state.h"
 
-/* Returns the ready block that fills the region. 0: there is none, or the region is held or of
- * pages. */
+/* Returns the ready block that fills the whole region. 0: there is none, the region must not be
+ * given back (held), or the region consists of pages. */
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region);
-/* Returns the largest idle region; 0: there is none. With `apart` it may be one that is set apart.
- */
+/* Returns the largest region that one ready block fills; 0: there is none. Only with `apart` may it
+ * be a region that is set apart. */
 region_index regions_largest_idle(const struct bfc_pool *pool, bool apart);
-/* Gives an idle region back. Returns its size; 0: the upstream did not take it, and the region is
- * the pool's as before. */
+/* Gives a region that one ready block fills back to the upstream. Returns its size in bytes; 0: the
+ * upstream did not take it, and it is the pool's as before. */
 uint64_t region_release(struct bfc_pool *pool, region_index r);
-/* Gives idle regions back, the largest first, until at least `bytes` have gone or the upstream
- * refuses one. Returns how many bytes went. */
+/* Gives regions that one ready block fills back, the largest first, until at least `bytes` bytes
+ * have gone back or the upstream refuses one. Returns how many bytes went back. */
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes);
 uint64_t regions_releasable(const struct bfc_pool *pool);
-/* Returns the first block of a region without pages in which no block is live or awaited; otherwise
- * 0. */
+/* Returns the first block of the region if no block of it is live or awaited and the region does
+ * not consist of pages; otherwise 0. */
 block_index region_freed_block(const struct bfc_pool *pool, const struct region *region);
-/* Grows the pool for the request, and serves the request. Grows by pages where the pool has them;
- * by a region where it has none, or where one of the page calls fails for another reason than a
- * lack of memory. */
+/* Makes the pool grow for the request, and serves it. A pool with pages grows by pages, or, if a
+ * page call fails for another reason than a lack of memory or the upstream does not want pages now,
+ * by a region; any other pool grows by a region. False: `*status` says why the request was not
+ * served. */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
-/* Adds a planned region of exactly `bytes` bytes, if the limit and the device allow it. The caller
- * holds growth_lock. */
+/* Adds a region of exactly `bytes` bytes for a plan, if the limit and the device allow it. The
+ * caller holds growth_lock. On success sets `*start`. */
 enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
-/* Gives every region back at the end of the pool. */
+/* Gives every region that is not of pages back to the upstream, when the pool ends. */
 void regions_end(struct bfc_pool *pool);
 
 /* Serves an allocation for which no free block fits. */
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 
-/* Makes every awaited block ready that can be by now, and takes a free block for the request. */
+/* Makes every awaited block ready whose stream has come to its free by now, and serves the request
+ * from a free block. False: none has room. */
 bool take_settled(struct bfc_pool *pool, const struct request *request);
 
-/* Tries the last resorts of the policy. True: the request was served. `released`: the pool's
- * release_calls when the miss began. Does nothing unless *status is BFC_OUT_OF_MEMORY. */
+/* Tries the last resorts of the policy in order (last_resorts.c). True: the request was served.
+ * Does nothing unless *status is BFC_OUT_OF_MEMORY. `released`: the value of the counter
+ * release_calls when the allocation began to grow the pool. */
 bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,
                   enum bfc_status *status);
 
 void idle_collect(struct bfc_pool *pool);
-/* Takes the step RUNG_RELEASE_LARGE for a request of `size`. False: not enough memory went back,
- * though some may have. */
+/* Gives back one idle region that is large enough for a request of `size` bytes, or else several
+ * large ones. False: not enough memory went back, though some may have. */
 bool idle_release_large(struct bfc_pool *pool, uint64_t size);
 
-/* Opens every region to all allocations. False: no region was set apart. */
+/* Opens every region that is set apart to all allocations. False: there was none. */
 bool apart_end(struct bfc_pool *pool);
 
-/* With BFC_ALLOCATE_APART, serves the request from a ready block of a region that is set apart from
- * the others. The region stays set apart. False: no such block has room. */
+/* With BFC_ALLOCATE_APART, serves the request from a ready block of a region that is set apart; the
+ * region stays set apart. False: the flag is not set, or no such block has room. */
 bool apart_spare(struct bfc_pool *pool, const struct request *request);
 
-/* Takes the request from a planned region even if the policy refuses its blocks. Without a plan,
- * that memory would be in regions whose blocks the policy accepts. Looks at all blocks of these
- * regions. */
+/* Serves the request from a region of a plan, even if the policy refuses the region's blocks:
+ * without the plan, that memory would be in regions whose blocks the policy accepts. Looks at all
+ * blocks of these regions. False: none has room. */
 bool apart_take(struct bfc_pool *pool, const struct request *request);
 
-/* Asks the upstream which fences are complete by now, and notes the answer. */
+/* Asks the upstream which fences are complete by now, and records the answer. */
 void wait_poll(struct bfc_pool *pool);
 
-/* Returns the upstream's clock in nanoseconds; 0: the upstream has none. */
+/* Returns the time on the upstream's clock in nanoseconds; 0: the upstream has no clock. */
 uint64_t wait_clock(const struct bfc_pool *pool);
 
-/* Waits for one fence. Returns how many nanoseconds that took; UINT64_MAX: the fence is not
- * complete, although the wait is over. */
+/* Waits for `fence`, for `timeout_ns` at most. Returns how many nanoseconds that took; UINT64_MAX:
+ * the fence is still not complete. */
 uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t timeout_ns);
 
-/* Waits until this thread or another makes an awaited block ready, but no longer than `timeout_ns`.
- * With 0, only makes those awaited blocks ready that can be at once. */
+/* Waits until any thread makes a block ready that was freed in the order of a stream, for
+ * `timeout_ns` at most. If `timeout_ns` is 0, only makes those blocks ready whose stream has come
+ * to the free already. */
 void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns);
 
-/* Waits for the oldest fences that free enough memory, and takes that for the request. Waits again
- * if another thread takes it first. False: the time is up, or no fence frees enough. */
+/* Waits for the oldest fences that free enough memory for the request, and serves it. If another
+ * thread takes the memory first, waits again. False: `timeout_ns` is over, or no fences free
+ * enough. */
 bool wait_and_take(struct bfc_pool *pool, const struct request *request, uint64_t timeout_ns);
 
 #endif

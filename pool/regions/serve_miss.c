@@ -3,13 +3,15 @@
  *
  * 1 poll the upstream: blocks whose work the device has finished become ready;
  * 2 with BFC_ALLOCATE_PENDING, merge neighbouring ready and pending blocks;
- * 3 if pending bytes exceed the budget, wait, for a bounded time, for the oldest fences that
- *   suffice;
- * 4 if reserved bytes exceed the threshold, give back idle regions that were not used for long;
+ * 3 if the pending bytes exceed pending_budget, wait, for a bounded time, for the oldest fences
+ *   that free enough memory;
+ * 4 if the reserved bytes exceed gc_threshold, give back the regions that have been wholly free for
+ *   long;
  * 5 with BFC_ALLOCATE_APART, take a ready block of a region that is set apart;
- * 6 grow;
- * 7 if the device refuses, take from a large region that was kept whole; then, if a release may
- *   wait for the device, take any ready block with room, even if the policy refuses it;
+ * 6 take a new region or new pages from the device, or move pages;
+ * 7 if the device refuses, take from a large region that is wholly free but was spared so far;
+ *   then, if a release may wait for the device, take any ready block with room, even if the policy
+ *   refuses it;
  * 8 open the regions that are set apart to all and take from them, or grow by their pages; then
  *   take what other threads or streams have made ready meanwhile;
  * 9 try the policy's last resorts (last_resorts.c), then the same request without rounding;
@@ -20,12 +22,12 @@
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
-/* The longest time that an allocation waits in all for pending blocks while the pool could still
+/* The longest time in all that an allocation waits for pending blocks while the pool could still
  * grow. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
-/* Tries the request again without the policy's rounding, so that it does not fail for want of bytes
- * that only rounding added. */
+/* Tries the request again without the policy's rounding, so that it does not fail for lack of bytes
+ * that only rounding has added. */
 static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
     struct request least = *request;
@@ -34,8 +36,9 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* Takes a block that the policy refuses. Otherwise regions would go back, and a release that waits
- * for the device may wait for what this thread does next. */
+/* If the upstream's `release` may wait for the device: serves the request from a block that the
+ * policy refuses. Without this, the last resorts would give regions back, and the device could be
+ * waiting for something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
@@ -56,7 +59,8 @@ static bool climb_all(struct bfc_pool *pool, const struct request *request, uint
     return taken;
 }
 
-/* Takes steps 1 to 5 of the list at the top of this file, up to the first that finds a block. */
+/* Tries to serve the request without taking memory from the device: by steps 1 to 5 of the list at
+ * the top of this file. */
 static bool take_without_growing(struct bfc_pool *pool, const struct request *request) {
     const struct bfc_pool_stats *stats = pool->stats;
     wait_poll(pool);
@@ -80,8 +84,9 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    /* A release that is under way may be over only after the device's first refusal, so it does not
-     * count as seen. */
+    /* A release under way is in release_calls already, but may end only after the device has
+     * refused this request. So it is taken off the count: then release_calls differs from
+     * `released`, and the device is asked again. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);
@@ -89,7 +94,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
-                take_unruled(pool, request); /* what has become ready by the waits */
+                /* the waits may have made blocks ready that the policy refuses */
+                take_unruled(pool, request);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;
     stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);

@@ -3,20 +3,23 @@
  * serve better.
  *
  * A program whose sizes vary, such as training on texts of varying length, leaves regions behind
- * that are wholly free but too small for what comes next, and the pool grows beside them: without
- * this, training of GPT-2's size on an H100 reserved 1.93 times as much as was ever in use.
+ * that are wholly free but too small for its next requests, and the pool takes further regions.
+ * Without the function of this file, training of GPT-2's size on an H100 reserved 1.93 times as
+ * much as was ever in use.
  *
- * So regions that are idle together, as after a step of such a program, are merged: all go back,
- * and the next region is as large as they were together, as long as the pool then reserves at most
- * 1.1 times the most that was ever in use. They are merged when much less is in use than the most
- * that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if the pool
- * has taken new regions since the last time, so that a program which repeats itself is soon left
- * alone. Besides, while more is reserved than 1.1 times the most that was in use, single idle
- * regions go back; not those that are set apart, since a plan is about to use them.
+ * So regions that are idle at the same time, as after a training step, are merged: all go back, and
+ * the next region is as large as they were together, unless the pool would then reserve more than
+ * 1.1 times the most that was ever in use. Idle regions are merged when much less is in use than
+ * the most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if
+ * the pool has taken new regions since the last time they were merged; so a program that repeats
+ * itself soon meets no more of this. Besides, while more is reserved than 1.1 times the most that
+ * was in use, single idle regions go back; not those that are set apart, since a plan is about to
+ * use them.
  *
- * Both happen at a free that has waited for the device: the driver's free of a region waits as
- * well. An allocation would be the wrong moment, since natively it waits for nothing; and no region
- * is taken at a free, where a program expects no allocation.
+ * Regions go back only during a free that has waited for the device, since the driver's own free of
+ * a region waits as well. They do not go back during an allocation, since cudaMalloc without the
+ * pool waits for nothing. No new region is taken during a free, since a program does not expect a
+ * free to allocate.
  */
 #include "base/atomic.h"
 #include "base/numbers.h"
@@ -24,9 +27,9 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* A free looks for idle regions once in FREES_A_LOOK frees. The first FIRST_RELEASES regions may go
- * back at once, later ones only once in FREES_A_RELEASE frees, so that a program which needs the
- * regions again soon hardly pays for it. */
+/* Only one in FREES_A_LOOK frees looks for idle regions. The first FIRST_RELEASES idle regions go
+ * back at once, later ones only one in FREES_A_RELEASE frees, so that a program that soon needs the
+ * regions again hardly pays for taking them anew. */
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
 
 static bool may_release(const struct bfc_pool *pool) {
@@ -34,8 +37,8 @@ static bool may_release(const struct bfc_pool *pool) {
            pool->surplus_releases < FIRST_RELEASES + pool->stats->frees / FREES_A_RELEASE;
 }
 
-/* Idle regions are merged if at most MOST_USED tenths of the most bytes that were ever in use are
- * in use now, and the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
+/* Idle regions are merged only if at most MOST_USED tenths of the most bytes that were ever in use
+ * are in use now, and if the idle regions have at least 1 / IDLE_PART of the reserved bytes. */
 enum { MOST_USED = 6, IDLE_PART = 4 };
 
 static bool should_merge(const struct bfc_pool *pool) {
@@ -63,8 +66,8 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
         return 0;
     pool_enter(pool);
     policy_note_surplus(pool);
-    /* A release is counted before regions_release drops the lock, so that several threads keep to
-     * the bound together; releases that the driver refuses count as well. */
+    /* surplus_releases is raised before region_release drops the lock, so that several threads
+     * together keep to the bound in may_release. Releases that the driver refuses count as well. */
     if (should_merge(pool)) {
         released = merge_regions(pool);
     } else if (may_release(pool) && (r = regions_largest_idle(pool, false))) {

@@ -5,7 +5,7 @@
 #include "pool/blocks/slots.h"
 #include "pool/search/take.h"
 
-/* Returns the start of the nearest live block before b in its region; 0: none of the PLACE_STEPS
+/* Returns the start of the nearest live block before b in b's region; 0: none of the PLACE_STEPS
  * blocks before b is live. */
 static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
@@ -19,8 +19,8 @@ static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     return 0;
 }
 
-/* Returns PLACE_TAKEN if the request may take block b or a part of it, and otherwise why it may
- * not. */
+/* Returns PLACE_TAKEN if the request may take block b or a part of b; otherwise the reason why it
+ * may not. */
 static enum place_state state_for(const struct bfc_pool *pool, block_index b,
                                   const struct request *request) {
     enum block_state state = block_state(&pool->blocks[b]);
@@ -34,7 +34,7 @@ static enum place_state state_for(const struct bfc_pool *pool, block_index b,
 }
 
 /* Checks with state_for each block from b up to the address `end`. Returns the first result other
- * than PLACE_TAKEN, or PLACE_OUTSIDE if the region ends before `end`. */
+ * than PLACE_TAKEN; PLACE_OUTSIDE if the region ends before `end`; else PLACE_TAKEN. */
 static enum place_state state_until(const struct bfc_pool *pool, block_index b, bfc_addr end,
                                     const struct request *request) {
     for (;; b = pool->blocks[b].next) {
@@ -46,8 +46,9 @@ static enum place_state state_until(const struct bfc_pool *pool, block_index b, 
     }
 }
 
-/* Takes the first granules of free block b, at most `most`, out of all bins, lists and counts, and
- * returns their block. If b is pending, raises `*fence` to the fence of b. */
+/* Cuts the first granules, `most` at most, off free block b, and returns them as a block that is in
+ * no bin and no list and is not counted as free. If b is pending, raises `*fence` to the fence of
+ * b. */
 static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t most,
                               bfc_fence *fence) {
     bool pending = block_state(&pool->blocks[b]) == BLOCK_PENDING;
@@ -58,8 +59,8 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
     return surgery_take_front(pool, b, granules);
 }
 
-/* Makes the range of the request live, which starts at `at` in block b. All of it is free, and the
- * caller has made sure of records for the parts that are cut off. */
+/* Makes the request's range live, which starts at the address `at` in block b. The caller has
+ * checked that all of the range is free, and has reserved two records with slots_prepare. */
 static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
                       const struct request *request) {
     bfc_fence fence = BFC_NO_FENCE;
@@ -91,8 +92,8 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
     return b;
 }
 
-/* Returns the smallest block of the treap, of either zone, with room for `granules` at an address
- * where a block of that size may start; 0: there is none. */
+/* Returns the smallest block of the treap `root`, of any zone, that has room for `granules` at an
+ * address where a block of that size may start; 0: there is none. */
 static block_index smallest_in(const struct bfc_pool *pool, block_index root, uint64_t granules) {
     block_index best = 0;
     for (int zone = 0; zone < ZONE_COUNT; zone++) {

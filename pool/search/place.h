@@ -12,41 +12,46 @@
 #include "pool/blocks/surgery.h"
 #include "pool/search/take.h"
 
-/* How many neighbouring blocks a search looks at to get from a known block to an address. */
+/* The most blocks that a search steps over from a block that is known to the address that is
+ * wanted. */
 #define PLACE_STEPS 16
 
-/* Whether a place could be taken. All values but PLACE_PENDING are what bfc_pool_allocate_at
- * returns. */
+/* The result of an attempt to allocate at a given address. Each value is the status that
+ * bfc_pool_allocate_at returns, except PLACE_PENDING, which it replaces by BFC_OUT_OF_MEMORY. */
 enum place_state {
     PLACE_TAKEN = BFC_OK,
     PLACE_BUSY = BFC_OUT_OF_MEMORY, /* a part of the range is live, deferred, awaited or bare */
     PLACE_OUTSIDE = BFC_UNKNOWN_POINTER, /* the range is not within one region */
-    PLACE_CROOKED = BFC_INVALID_POINTER, /* a large block may not start at that address */
+    /* a block of BFC_LARGE bytes or more may not start at that address */
+    PLACE_CROOKED = BFC_INVALID_POINTER,
     PLACE_NO_HOST_MEMORY = BFC_NO_HOST_MEMORY,
-    /* a part of the range is pending, and the request may not take pending memory */
+    /* a part of the range is pending, and the request may take only ready memory */
     PLACE_PENDING = 100,
 };
 
-/* Returns the block that holds `at`; 0: no region does. Tries the second hint, then searches, and
- * updates both hints. The caller has tried the first hint in vain. */
+/* Returns the block that holds the address `at`; 0: no region holds it. Tries the hint below[1],
+ * then searches all regions, and updates both hints. Called after below[0] has failed to lead to
+ * the block. */
 block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]);
 
-/* As place_take, for a range that starts in block b (0: in no region) and may span several free
- * blocks. */
+/* Does what place_take does, for a range that starts in block b and may span several free blocks. b
+ * is 0 if no region holds the address `at`. */
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 
 /* Takes the request's granules from the first address in block b where a block of that size may
- * start; the range may go on in free blocks after b. */
+ * start. The range may extend into free blocks after b. False: the request may not take all of the
+ * range, or the host has no memory for the records. */
 bool place_take_in(struct bfc_pool *pool, block_index b, const struct request *request);
 
-/* Takes exactly the request's granules from the smallest ready block with room, of either zone. No
- * rule of the policy applies except the granule. Only for pools whose free blocks are sorted.
- * False: no block has room, or the host has no memory for the records. */
+/* Serves the request from the smallest ready block with room, even if the policy refuses that
+ * block. Takes exactly the request's granules. Only for pools whose free blocks are sorted. False:
+ * no block has room, or the host has no memory for the records. */
 bool place_take_smallest(struct bfc_pool *pool, const struct request *request);
 
-/* Returns the block that holds `at` if it is among the PLACE_STEPS blocks from the live block at
- * `below` on. 0: it is not, or no live block starts at `below`. */
+/* Returns the block that holds the address `at` if it is the live block that starts at `below`, or
+ * one of the PLACE_STEPS - 1 blocks after that. 0: it is none of them, or no live block starts at
+ * `below`. */
 static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr at,
                                           bfc_addr below) {
     const struct block *blocks = pool->blocks;
@@ -65,8 +70,9 @@ static inline bool place_may_start(const struct bfc_pool *pool, block_index b, b
             block_state(&blocks[blocks[b].previous]) == BLOCK_HEAD);
 }
 
-/* Makes the request's granules live that lie `lead` granules after the start of ready block b. The
- * bins of b are not sorted, and at least two records are vacant. */
+/* Cuts the request's granules out of ready block b, from `lead` granules after b's start on, and
+ * makes them live. The bins of b are not sorted. The caller has made sure that two block records
+ * are vacant, so this cannot fail. */
 static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, uint64_t lead,
                                         const struct request *request) {
     struct block *blocks = pool->blocks;
@@ -89,8 +95,8 @@ static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, ui
 
 /*
  * Hands out the request's granules from the address `at` on if all of them are free; otherwise no
- * block changes. `below` holds BFC_PLACE_HINTS hints, each of them the start of a live block
- * shortly before `at`, or 0. A hint that still holds saves the search. Updates the hints.
+ * block changes. `below` holds BFC_PLACE_HINTS hints, each the start of a live block shortly before
+ * `at`, or 0. If a live block still starts at one of them, no search is needed. Updates the hints.
  */
 static ALWAYS_INLINE enum place_state place_take(struct bfc_pool *pool, bfc_addr at,
                                                  const struct request *request, bfc_addr *below) {

@@ -3,14 +3,15 @@
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
-/* Whether b could be part of a run if all fences up to `fence` were complete. */
+/* Whether b is ready, or would be once all fences up to `fence` are complete. */
 static bool is_usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
     enum block_state state = block_state(&pool->blocks[b]);
     return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
 }
 
-/* Returns the first block of a run, from b on, that has room once all fences up to `fence` are
- * complete; 0: there is no such run before the next block that is neither ready nor pending. */
+/* Returns the first block of the first run, from b on, that has room for `granules` once all fences
+ * up to `fence` are complete; 0: there is none before the next block that is neither ready nor
+ * pending. A run here consists of neighbouring blocks that are ready by then. */
 static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t granules,
                           bfc_fence fence) {
     uint64_t run = 0;
@@ -27,8 +28,9 @@ static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t g
     return 0;
 }
 
-/* Returns the first block of the run that holds pending block b; 0: an earlier block of that run is
- * pending, so the caller has looked at the run already. */
+/* Returns the first block of the run of ready and pending blocks that holds pending block b. 0: an
+ * earlier block of that run is pending as well, so the caller's loop over all pending blocks looks
+ * at the run there. */
 static block_index run_start(const struct bfc_pool *pool, block_index b) {
     block_index before = pool->blocks[b].previous;
     enum block_state state = block_state(&pool->blocks[before]);
@@ -40,8 +42,8 @@ static block_index run_start(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[earlier]) == BLOCK_PENDING ? 0 : before;
 }
 
-/* Returns the lowest fence at which a run from `start` on has room. The fence `highest` is one at
- * which a run has room. */
+/* Searches by bisection for the lowest fence whose completion makes room for `granules` in the
+ * blocks from `start` on. The caller knows that completing `highest` makes room. */
 static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, uint64_t granules,
                               bfc_fence highest) {
     bfc_fence lowest = pool->oldest_fence;
@@ -55,14 +57,14 @@ static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, ui
     return highest;
 }
 
-/* Whether b is in a region from which blocks of this size are not served. */
+/* Whether b is in a region that serves only blocks of other sizes. */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
 }
 
-/* Whether the policy may cut a request of this size from the blocks of the run that begins at
- * `first`, once they are joined. */
+/* Whether the policy lets a request of this size take the block that results when the blocks from
+ * `first` on are merged, as far as the request needs them. */
 static bool policy_fits_run(const struct bfc_pool *pool, block_index first, uint64_t granules) {
     uint64_t run = 0, needed = granules + block_lead(pool, first, granules);
     for (block_index b = first; run < needed; b = pool->blocks[b].next)
@@ -78,8 +80,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
-        /* A run that has room already, without any wait, is one whose blocks the policy has
-         * refused, and waiting for a fence would not change that. */
+        /* A run that has room without waiting for any fence was not taken because the policy
+         * refuses its blocks. Waiting would not change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
         if (!run_at(pool, start, granules, best - 1))
@@ -95,8 +97,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
     return found;
 }
 
-/* Returns the size of the region of free block b if all blocks of the region are ready or pending;
- * otherwise 0. */
+/* Returns the size of the region of free block b, in bytes, if all of the region's blocks are ready
+ * or pending; otherwise 0. */
 static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     uint64_t bytes = 0;
     while (is_usable(pool, pool->blocks[b].previous, UINT64_MAX))
@@ -111,9 +113,9 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* As long as no other job asks for memory, a region with pending blocks counts for 1 /
- * PENDING_WORTH of its size: it cannot go back to the device yet, so keeping it whole is worth less
- * growth. */
+/* As long as no other job asks for memory, a wholly free region with pending blocks counts as if it
+ * were smaller: 1 / PENDING_WORTH of its size. It cannot go back to the device before these are
+ * ready, so the pool grows by less to spare it. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {

@@ -1,21 +1,23 @@
-/* Finds runs of neighbouring free blocks. Called under the lock. */
+/* Finds runs of neighbouring free blocks that together could serve a request. Called under the
+ * lock. */
 #ifndef BFC_POOL_RUNS_H
 #define BFC_POOL_RUNS_H
 
 #include "pool/blocks/pool_state.h"
 
 /*
- * Of all runs of neighbouring ready and pending blocks that have room for `granules`, finds the one
- * whose highest fence is the lowest. A run that has room without any wait does not count. Returns
- * the run's first block, and its highest fence in `*fence`; 0, and UINT64_MAX: there is no such
- * run. With `for_reuse`, regions that are shared or set apart do not count. Looks at every pending
- * block.
+ * Of all runs of neighbouring ready and pending blocks that together have room for `granules`,
+ * finds the one that is wholly ready the soonest: the one whose highest fence is the lowest. A run
+ * that has room without waiting for any fence does not count. Returns the run's first block, and
+ * sets `*fence` to its highest fence. If there is no such run, returns 0 and sets `*fence` to
+ * UINT64_MAX. With `for_reuse`, runs in regions that are shared or set apart do not count. Looks at
+ * every pending block.
  */
 block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                       bfc_fence *fence);
 
-/* Returns true if all blocks of b's region are ready or pending, and the pool prefers growing to
- * cutting this many granules from that region. Always false in a pool with pages. */
+/* Whether all of b's region is ready or pending, and the pool would rather grow than cut this many
+ * granules from the region. Always false in a pool with pages. */
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules);
 
 #endif

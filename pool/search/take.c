@@ -6,20 +6,21 @@
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
-/* A pending block is preferred to a ready one only if it fits better by more than this many bins;
- * there are 32 bins for each doubling of size. */
+/* A pending block is taken in place of a ready one only if it is smaller by more than this many
+ * bins; there are 32 bins for each doubling of size. */
 #define PENDING_ADVANTAGE 4
 
 void take_more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
-    /* no order with other accesses is needed, because ids need only be unique */
+    /* No memory order is needed, because ids need only be unique. */
     pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
     pool->last_id = pool->next_id + batch - 1;
 }
 
-/* Cuts off the first granules of b, up to the first address where the request's block may start;
- * they become a free block. False: the host has no memory for a record. */
+/* If a block of the request's size may not start where b starts, cuts off b's first granules up to
+ * the first address where it may; they become a free block. False: the host has no memory for a
+ * block record. */
 static inline bool cut_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
                             const struct request *request) {
     if (LIKELY(starts_well(&pool->blocks[b], request->granules)))
@@ -39,8 +40,8 @@ static void hand_out_pending(struct bfc_pool *pool, block_index b, const struct 
     make_live(pool, taken, request, complete ? BFC_NO_FENCE : fence);
 }
 
-/* Hands out part or all of pending block b, after cutting off what lies before the first address
- * where the request's block may start. False: the host has no memory for a record. */
+/* Hands out pending block b or a part of it, from the first address where a block of the request's
+ * size may start. False: the host has no memory for a block record. */
 static bool take_pending(struct bfc_pool *pool, block_index b, const struct request *request) {
     if (!cut_lead(pool, &pool->pending, b, request))
         return false;
@@ -48,13 +49,13 @@ static bool take_pending(struct bfc_pool *pool, block_index b, const struct requ
     return true;
 }
 
-/* Returns the bins of the ready blocks that serve requests of this size. */
+/* Returns the bins with the ready blocks from which requests of this size are served first. */
 static struct bins *ready_for(struct bfc_pool *pool, uint64_t granules) {
     return granules << BFC_GRANULE_BITS <= pool->rules.small_most ? &pool->small : &pool->ready;
 }
 
-/* Returns the smallest block with room, from bins that are sorted. 0: there is none, or the policy
- * refuses it. */
+/* Returns the smallest block that has room for `granules`, from bins that are sorted. 0: there is
+ * none, or the policy does not let this request take it. */
 static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *bins,
                                 uint64_t granules) {
     uint64_t size = granules << BFC_GRANULE_BITS;
@@ -64,8 +65,9 @@ static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *
     return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
 }
 
-/* Returns b if it is 0 or has room from an address where the request's block may start; otherwise
- * another block that is large enough wherever it starts, or 0. */
+/* Returns b if b is 0 or has room for `granules` at an address where such a block may start.
+ * Otherwise returns a block of these bins so large that it has room wherever it starts; 0: there is
+ * none. */
 static block_index with_room(const struct bfc_pool *pool, const struct bins *bins, block_index b,
                              uint64_t granules) {
     return !b || block_has_room(pool, b, granules)
@@ -73,8 +75,8 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
                : bins_pick(bins, pool->blocks, granules + MOST_LEAD);
 }
 
-/* Returns a block with room, or 0. Searches the lists of those bins in which only some blocks have
- * room, so this is not O(1). */
+/* Searches the bins in which some blocks have room for `granules` and others do not. Returns a
+ * block with room, or 0. Not O(1), because it goes through whole lists. */
 static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struct bins *bins,
                                         uint64_t granules) {
     unsigned bin = bin_of(granules);
@@ -100,8 +102,9 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Whether region w, which is kept whole, is smaller than ready block b. If both have the same size,
- * the lower address wins where free blocks are sorted, and the region w wins elsewhere. */
+/* Whether region w, which is wholly free, is a better fit than ready block b, that is, smaller. If
+ * both have the same size, the lower address decides where free blocks are sorted; elsewhere w is
+ * better. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
     bool first =
@@ -109,8 +112,8 @@ static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_in
     return of_w < of_b || (of_w == of_b && first);
 }
 
-/* Returns the better fitting one of ready block b (0: none) and a whole region that the pool is
- * willing to cut. */
+/* Returns ready block b (0: none), or instead of it a better fitting block that fills a whole
+ * region, if the pool is willing to split that region for the request. */
 static block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
     block_index w = find_whole(pool, granules);
     bool better = w && (!b || whole_is_better(pool, w, b));
@@ -126,7 +129,8 @@ static NOINLINE block_index pick_by_rules(struct bfc_pool *pool, const struct bi
     return ready ? pick_better(pool, b, granules) : b;
 }
 
-/* Returns a block with enough granules, or 0. O(1) unless rules.picks_by_rules is set. */
+/* Returns a block of these bins with at least `granules`, or 0. O(1) unless rules.picks_by_rules is
+ * set. */
 static inline block_index pick_block(struct bfc_pool *pool, const struct bins *bins,
                                      uint64_t granules) {
     if (UNLIKELY(pool->rules.picks_by_rules))
@@ -153,7 +157,8 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
     return true;
 }
 
-/* Whether the pending block (0: none) fits clearly better than the ready block (0: none). */
+/* Whether the pending block is so much smaller than the ready one that it is taken although the
+ * device must wait for its fence. Each of them may be 0: there is no such block. */
 static inline bool fits_better(const struct block *blocks, block_index pending, block_index ready) {
     return pending && (!ready || bin_of(block_granules(&blocks[ready])) >
                                      bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
@@ -163,16 +168,16 @@ static NOINLINE block_index unless_kept(struct bfc_pool *pool, block_index b, ui
     return runs_keep_region(pool, b, granules) ? 0 : b;
 }
 
-/* Returns pending block b, or 0 if the pool keeps b's region whole. Only for a block above
- * rules.whole_above does this look at the region's other blocks; for all others it is O(1). */
+/* Returns pending block b; 0 if b's region is wholly free and the pool wants to keep it so. Looks
+ * at the other blocks of the region only if b is larger than rules.whole_above; otherwise O(1). */
 static inline block_index open_pending(struct bfc_pool *pool, block_index b, uint64_t granules) {
     return UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above)
                ? unless_kept(pool, b, granules)
                : b;
 }
 
-/* Serves a large request when the better of the picked blocks does not start where a large block
- * may. Such a block may lack room, or has a part at its start that must be cut off first. */
+/* Serves a request of at least BFC_LARGE when the better of the two picked blocks does not start at
+ * a multiple of BFC_LARGE. Such a block may lack room, or its first part must be cut off. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
@@ -184,7 +189,7 @@ static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, bl
 }
 
 /* Takes a ready block, or with BFC_ALLOCATE_PENDING a pending one. Looks at a few blocks only, so
- * it may miss one that has room. */
+ * it may fail although some block has room. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
     block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
@@ -213,9 +218,9 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) 
     return b && take_ready(pool, b, request);
 }
 
-/* Does what take_at_once does; if that finds nothing, searches the bins, the regions that are kept
- * whole and the other zone, which is not O(1). Where free blocks are sorted, or with
- * BFC_ALLOCATE_HIT_ONLY, there is no such search. */
+/* Does what take_at_once does. If that finds nothing, searches the bins, the wholly free large
+ * regions and the regions for blocks of other sizes; this is not O(1). There is no search with
+ * BFC_ALLOCATE_HIT_ONLY, nor where free blocks are sorted, since take_at_once misses none there. */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
@@ -235,8 +240,6 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
     return b && take_pending(pool, b, request);
 }
 
-/* Makes pending blocks whose fences are complete ready, a few at a time, until one can serve the
- * request. */
 bool take_any(struct bfc_pool *pool, const struct request *request) {
     while (!take_by_search(pool, request)) {
         if (pool->oldest_fence > pool->completed)
@@ -246,8 +249,8 @@ bool take_any(struct bfc_pool *pool, const struct request *request) {
     return true;
 }
 
-/* Merges the run of ready and pending blocks that starts at b, as far as the request needs it, into
- * one block that is pending under `fence`, and takes the request from it. */
+/* Merges b and the ready and pending blocks after it, as many as the request needs, into one block
+ * that is pending under `fence`, and serves the request from it. */
 static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
                      const struct request *request) {
     struct block *blocks = pool->blocks;

@@ -10,31 +10,33 @@
 #include "pool/blocks/surgery.h"
 #include "pool/policy/policy.h"
 
-/* Takes a free block for the request, after making blocks with complete fences ready as far as
- * needed. False: no free block can serve the request. */
+/* Takes a free block for the request. If none fits, makes pending blocks with complete fences
+ * ready, a few at a time, and tries again. False: no free block can serve the request. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
-/* Whether the request could be cut from a region that the pool keeps whole. To be called after
- * take_any and take_run have found nothing. */
+/* Whether the request fits into a region that is wholly free but was spared, so that it can go back
+ * to the device. To be called after take_any and take_run have found nothing. */
 bool take_is_kept(struct bfc_pool *pool, const struct request *request);
-/* Takes the request from a region that the pool keeps whole. False: none has room. */
+/* Serves the request from a region that is wholly free and was spared so far. False: none has
+ * room. */
 bool take_kept(struct bfc_pool *pool, const struct request *request);
-/* With rules.small_most: takes a small request from a region for large blocks, or a large request
- * from a region for small blocks. False: no ready block there has room. */
+/* Where small blocks have regions of their own: serves a small request from a region for large
+ * blocks, or a large request from a region for small blocks. False: no ready block there has
+ * room. */
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
-/* Hands out part or all of a ready block. False: the host has no memory for a record. */
+/* Hands out ready block b or a part of it. False: the host has no memory for a block record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
-/* Returns a ready block with room for `granules` granules, outside whole regions and without a
- * search; or 0. Not for pools whose free blocks are sorted. */
+/* Returns a ready block that has room for `granules`, but none that fills a large region; 0: none
+ * was found. O(1), so it may overlook a block. Not for pools whose free blocks are sorted. */
 block_index take_find(struct bfc_pool *pool, uint64_t granules);
-/* Returns a block of these bins with room for `granules` granules, even if the pool keeps its
- * region whole; or 0. */
+/* Returns a block of these bins that has room for `granules`, even if the pool would rather keep
+ * the block's region wholly free; 0: there is none. */
 block_index take_find_in(struct bfc_pool *pool, const struct bins *bins, uint64_t granules);
-/* Merges neighbouring ready and pending blocks under the highest of their fences, and takes the
- * request from the result. False: no such blocks have room, or the pool keeps their region whole.
- */
+/* Merges neighbouring ready and pending blocks into one that is pending under the highest of their
+ * fences, and serves the request from it. False: no such neighbours have room, or their region is
+ * wholly free and the pool spares it. */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
-/* Draws a new batch of ids from a counter of the process. */
+/* Takes a new batch of block ids from a counter that all pools of the process share. */
 void take_more_ids(struct bfc_pool *pool);
 
 static inline void raise_peak(uint64_t *peak, uint64_t now) {
@@ -74,8 +76,9 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
 
 /*
  * Removes what the request needs from free block b, which is in `bins`, and returns it as a block
- * in no bin. That is b itself if b has the right size, the policy does not split it, or the host
- * has no memory for a record. Otherwise b keeps the rest, its bin and its place in lists.
+ * that is in no bin. Returns b itself if b has the right size, if the policy does not split it, or
+ * if the host has no memory for a new record. Otherwise b keeps the rest, and stays in its bin and
+ * its list.
  */
 static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
                                           const struct request *request, bool plain) {
@@ -93,7 +96,9 @@ static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bi
     return b;
 }
 
-/* Whether a block of this many granules may start where b does, judging by the address alone. */
+/* Whether a block of this many granules may start where b does, judged by the address alone: the
+ * first block of a region may start anywhere, but this function does not know which block is the
+ * first. */
 static inline bool starts_well(const struct block *b, uint64_t granules) {
     return granules < LARGE_GRANULES || !(b->tagged & (BFC_LARGE - BFC_GRANULE));
 }

@@ -35,7 +35,8 @@ static node_index take_vacant(struct address_index *index) {
     return host_array_commit(&index->memory, bytes) ? index->high++ : 0;
 }
 
-/* Splits a tree into one with the nodes whose keys are below `key`, and one with the others. */
+/* Splits a tree in two: `*below` gets the nodes whose keys are lower than `key`, `*above` the
+ * others. */
 static void cut_tree(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
                      node_index *above) {
     while (tree) {
@@ -87,7 +88,8 @@ static void join_trees(struct address_index *index, node_index *at, node_index b
     *at = below ? below : above;
 }
 
-/* Returns the link, in the tree below `at`, to the node of this key, or to where it would be. */
+/* Searches the tree whose root is `*at` for the node with this key. Returns the pointer in the tree
+ * that leads to the node; if there is no such node, the null link where it would be inserted. */
 static node_index *link_to_key(node_index *at, struct index_node *all, bfc_addr key) {
     while (*at && all[*at].key != key)
         at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;

@@ -3,13 +3,15 @@
  * address.
  *
  * About one block in INDEX_GAP has a node in the index, chosen by a hash of its record's index, and
- * so has each region's head. A treap over the nodes by address (R. Seidel, C. Aragon, "Randomized
- * search trees", 1996) finds the last one at or below an address, and a walk of about INDEX_GAP
- * neighbours from there finds the block: O(log blocks), expected, for interior pointers, while most
- * splits and merges do not touch the index at all. A node costs 24 bytes: it holds a copy of its
- * block's start, so that a search stays within the index.
+ * so has each region's head, the record before its first block. A treap over the nodes by address
+ * (R. Seidel, C. Aragon, "Randomized search trees", 1996) finds the last one at or below an
+ * address, and a walk of about INDEX_GAP neighbours from there finds the block: O(log blocks),
+ * expected, for interior pointers, while most splits and merges do not touch the index at all. A
+ * node costs 24 bytes: it holds a copy of its block's start, so that a search need not read block
+ * records.
  *
- * If the host has no memory for a node it is left out, and walks become longer.
+ * If the host has no memory for a node the node is left out, and the walk over neighbours becomes
+ * longer.
  */
 #ifndef BFC_POOL_ADDRESS_INDEX_H
 #define BFC_POOL_ADDRESS_INDEX_H
@@ -24,17 +26,19 @@ typedef uint32_t node_index;
 typedef uint32_t region_index;
 
 struct index_node {
-    /* the start of the node's block, plus 1; for the head of a region, the region's start */
+    /* the address where the node's block starts, plus 1; of a region's head: the region's first
+     * address, so that the head comes before the region's first block */
     bfc_addr key;
     block_index block;
     region_index region;
     node_index lower,
-        higher; /* children in the tree; `lower` of a vacant node is the next vacant node */
+        /* the two subtrees, 0 if empty; a vacant node has the next vacant node in `lower` */
+        higher;
 };
 
 struct address_index {
-    struct index_node *nodes; /* index 0 means no node */
-    uint32_t high;            /* all indices that were ever used are below this */
+    struct index_node *nodes; /* the nodes; index 0 stands for no node */
+    uint32_t high;            /* the lowest index that was never used */
     uint32_t count;
     bool refused; /* whether the host once had no memory for a node */
     node_index vacant;
@@ -42,32 +46,34 @@ struct address_index {
     struct host_array memory;
 };
 
-/* Whether a block with this record has a node in the index. */
+/* Whether a block whose record has this index gets a node in the address index. */
 static inline bool is_indexed(block_index b) {
     return (uint32_t)(b * UINT32_C(0x9e3779b1)) >> (32 - INDEX_GAP_BITS) == 0;
 }
 
 bool address_index_open(struct address_index *index, uint64_t most_blocks);
 
-/* Gives the memory of all nodes back; none may be in use. */
+/* Gives the memory of all nodes back to the operating system. The index must be empty. */
 void address_index_reset(struct address_index *index);
 
-/* Adds a node for the block. False: the host has no memory for it. */
+/* Adds a node for block or head b, whose record is `record`. False: the host has no memory for the
+ * node. */
 bool address_index_add(struct address_index *index, const struct block *b, block_index record,
                        region_index region);
 
-/* Removes the node of the block, whose start must not have changed, if it has one. */
+/* Removes the node of block or head b, if it has one. The start of b must be the same as when the
+ * node was added. */
 void address_index_remove(struct address_index *index, const struct block *b);
 
-/* If the block that started at `from` has a node, its key becomes that of `to`. No other node may
- * lie between the two addresses. */
+/* To be called when a block's start moves from the address `from` to the address `to`: updates the
+ * key of the block's node, if it has one. No other node may lie between the two addresses. */
 void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to);
 
-/* Returns the last node that starts at or below `address`, or 0. */
+/* Returns the last node whose block or head starts at or below `address`; 0: there is none. */
 node_index address_index_find(const struct address_index *index, bfc_addr address);
 
-/* Returns the first node whose block starts at or above `address`, or 0. From the end of a region,
- * that is the head of the next region. */
+/* Returns the first node whose block starts at or above `address`; 0: there is none. If `address`
+ * is the end of a region, this is the node of the next region's head. */
 node_index address_index_from(const struct address_index *index, bfc_addr address);
 
 #endif

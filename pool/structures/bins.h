@@ -1,13 +1,13 @@
 /*
- * Bins: free blocks by size.
+ * Bins: lists of free blocks of similar size.
  *
- * Bins are 1 granule wide below 2^BIN_BITS granules; above, each octave has 2^BIN_BITS bins, up to
- * 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
- * doubly linked list; an inserted block becomes the first if its address is lower than the first's,
- * and otherwise the second. This rough order, and comparing the first blocks of some bins, packs
- * nearly as well as a full order (1.054 times the live bytes against 1.055, random sizes) and costs
- * no search. Each bin stores the address of its first block, so that a comparison does not read the
- * block's record. All operations are O(1).
+ * Below 2^BIN_BITS granules there is a bin for each size; above, up to 2^32 granules, there are
+ * 2^BIN_BITS bins for each power of two. Two levels of bitmaps find the next bin that holds a
+ * block. A bin is a doubly linked list; an inserted block becomes the first if its address is lower
+ * than the first's, and otherwise the second. This rough order, together with a comparison of the
+ * first blocks of some bins, packs as well as a full order by address (1.054 times the live bytes
+ * against 1.055, with random sizes), and inserting needs no search. Each bin stores the address of
+ * its first block, so that a comparison does not read the block's record. All operations are O(1).
  *
  * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
  * lists; then bins_next and bins_pick must not be called.
@@ -18,23 +18,28 @@
 #include "pool/structures/block.h"
 #include "pool/structures/sorted.h"
 
-#define BIN_BITS 5 /* 32 bins for each octave */
+#define BIN_BITS 5 /* 32 bins for each power of two */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-#define BIN_WINDOW 4    /* adjacent bins whose first blocks are compared by address */
-#define CLOSE_FIT 16384 /* requests of more granules (8 MiB) look at one bin only */
+/* how many adjacent bins' first blocks are compared, to find the one at the lowest address */
+#define BIN_WINDOW 4
+/* for a request of more granules than this (8 MiB), the first blocks of several bins are not
+ * compared */
+#define CLOSE_FIT 16384
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
-/* The first block of a bin: its index in the low half, its address in units of 64 KiB in the high
- * half, so that the lesser of two heads belongs to the block at the lower address. */
+/* The first block of a bin: the block's index in the low half, its address in units of 64 KiB in
+ * the high half. Thus of two such values the lower one belongs to the block at the lower
+ * address. */
 typedef uint64_t bin_head;
 #define NO_HEAD ((bin_head)UINT32_MAX << 32)
 
 struct bins {
     bool is_sorted;
-    block_index root;      /* the treap's root, if is_sorted */
-    uint64_t words_in_use; /* bit w: words[w] is not 0 */
+    block_index root;      /* the root of the treap, if is_sorted */
+    uint64_t words_in_use; /* bit w is set if words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    /* the first blocks of the bins; those from BIN_COUNT on stay empty */
+    /* the first block of each bin; the entries from BIN_COUNT on stay empty, so that lowest_head
+     * may read beyond the last bin */
     bin_head heads[BIN_COUNT + BIN_WINDOW];
 };
 
@@ -47,8 +52,8 @@ static inline unsigned bin_of(uint64_t granules) {
     return (step << BIN_BITS) + (unsigned)(granules >> step);
 }
 
-/* Addresses usually have 47 or 48 bits. Higher bits of an address are ignored: then the choice
- * among several bins is arbitrary, but still correct. */
+/* Addresses usually have 47 or 48 bits. Bits above these are ignored: then the choice among the
+ * first blocks of several bins is arbitrary, but still correct. */
 static inline bin_head head_of(const struct block *blocks, block_index b) {
     return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
 }
@@ -59,8 +64,8 @@ static inline void bins_open(struct bins *bins, bool is_sorted) {
         bins->heads[bin] = NO_HEAD;
 }
 
-/* Returns the first bin from `bin` on that holds a block, or BIN_COUNT; `bin` is at most BIN_COUNT.
- */
+/* Returns the first bin that is not empty, from `bin` on; BIN_COUNT: all of them are empty. `bin`
+ * is at most BIN_COUNT. */
 static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
     unsigned w = bin / 64;
     uint64_t word = bins->words[w] >> (bin % 64);
@@ -80,7 +85,9 @@ static inline void bins_put(struct bins *bins, struct block *blocks, block_index
     if (added < head) {
         blocks[b].before = 0;
         blocks[b].after = first;
-        blocks[first].before = b; /* for an empty list this is record 0, which may be written to */
+        /* if the list was empty, `first` is record 0, which belongs to no block and may be written
+         * to */
+        blocks[first].before = b;
         bins->heads[bin] = added;
         bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
         bins->words_in_use |= UINT64_C(1) << (bin / 64);
@@ -112,8 +119,8 @@ static inline void bins_take(struct bins *bins, struct block *blocks, block_inde
 }
 
 /*
- * In the following functions `plain` is a constant for the compiler: if it is true, `is_sorted` is
- * known to be false, and the code for sorted blocks is dropped.
+ * In the following functions `plain` is a compile-time constant. True means that the caller knows
+ * `is_sorted` to be false, so the compiler drops the code for sorted blocks.
  */
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
@@ -130,15 +137,16 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
         bins_take(bins, blocks, b);
 }
 
-/* bins_begin_resize must be called before a block in a bin changes its start or size, and
- * bins_end_resize after that. */
+/* bins_begin_resize must be called before a block that is in a bin changes its start or size, and
+ * bins_end_resize after the change. */
 static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
                                      bool plain) {
     if (!plain && bins->is_sorted)
         sorted_remove(&bins->root, blocks, b);
 }
 
-/* A block whose new size belongs to the same bin, as is common for large blocks, stays there. */
+/* A block whose new size belongs to the same bin as before stays at its place in the bin's list;
+ * this is common for large blocks. */
 static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
                                    bool plain) {
     if (!plain && bins->is_sorted) {
@@ -154,7 +162,7 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
     }
 }
 
-/* Puts record `to`, a copy of record `from`, in its place in the bins. */
+/* Replaces record `from` in the bins by record `to`, which is a copy of `from`. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
     if (bins->is_sorted) {
@@ -170,9 +178,9 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
         bins->heads[blocks[to].bin] = head_of(blocks, to);
 }
 
-/* Returns the next one, after b, of the blocks that have at least this many granules, or the first
- * one if b is 0; 0: there are no more. The order is from larger bins to smaller ones; sorted blocks
- * come from small to large. */
+/* Steps through all blocks that have at least this many granules: returns the first one if b is 0,
+ * else the one after b; 0: there are no more. Unsorted blocks come from the largest bin to the
+ * smallest, sorted ones from the smallest block to the largest. */
 static inline block_index bins_walk(const struct bins *bins, const struct block *blocks,
                                     block_index b, uint64_t granules) {
     block_index next = 0;
@@ -198,8 +206,8 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
 
 _Static_assert(BIN_WINDOW == 4, "lowest_head compares four");
 
-/* Returns the lowest of the heads of BIN_WINDOW bins from `bin` on; or the head of `bin`, for a
- * request above CLOSE_FIT. */
+/* Returns the one whose block has the lowest address among the heads of BIN_WINDOW bins from `bin`
+ * on; for a request above CLOSE_FIT only the head of `bin`. */
 static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64_t granules) {
     const bin_head *heads = &bins->heads[bin];
     if (granules > CLOSE_FIT)
@@ -208,16 +216,17 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
 }
 
 /*
- * Returns a block of enough granules, or 0. If the first block of the request's own bin fits
- * exactly, that block; if it is larger, the lowest in address among it and the first blocks of the
- * next BIN_WINDOW bins; if it is too small, the lowest among the first blocks of BIN_WINDOW bins
- * from the next used bin on.
+ * Returns a block of at least `granules`; 0: there is none. If the first block of the request's own
+ * bin fits exactly, takes that block. If it is larger, takes the block at the lowest address among
+ * it and the first blocks of the next BIN_WINDOW bins. If it is too small, takes the block at the
+ * lowest address among the first blocks of BIN_WINDOW bins, counted from the next bin that is not
+ * empty.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
     bin_head best = bins->heads[bin];
-    /* an empty bin gives the size of record 0, which is 1 */
+    /* the head of an empty bin leads to record 0, which has 1 granule */
     uint64_t own = block_granules(&blocks[(block_index)best]);
     if (own > granules)
         return (block_index)lower_head(best, lowest_head(bins, bin + 1, granules));

@@ -1,11 +1,12 @@
 /*
- * Block records: fixed size, identified by a 32-bit index, index 0 for none.
+ * Block records: of fixed size, identified by a 32-bit index; index 0 stands for no block.
  *
  * A record has a part in each of two arrays: `struct block` (32 bytes, two to a cache line) is all
  * that allocating, freeing and merging usually need; `struct block_detail` (16 bytes) is for blocks
  * that have a fence, are deferred, or are much larger than requested. Neighbours in a region are
- * doubly linked in address order, starting at the region's head. Record 0 looks like a live block
- * and may be written to, so the end of a region or of a list needs no special case.
+ * doubly linked in address order, starting at the region's head, a record that stands before the
+ * first block. Record 0 looks like a live block and may be written to, so the end of a region or of
+ * a list needs no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
 #define BFC_POOL_BLOCK_H
@@ -17,11 +18,12 @@
 
 typedef uint32_t block_index;
 
-/* The size of the largest block, and so of the largest region. */
+/* The size of the largest block in granules and in bytes. No region is larger either. */
 #define MOST_GRANULES ((uint64_t)1 << 32)
 #define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
 
-/* The alignment of a large block in granules, and the most that may lie unused before one. */
+/* A large block starts at a multiple of LARGE_GRANULES, so at most MOST_LEAD granules before such a
+ * block stay unused. */
 #define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
 #define MOST_LEAD (LARGE_GRANULES - 1)
 
@@ -32,63 +34,74 @@ enum block_state {
     BLOCK_DEFERRED,
     BLOCK_AWAITED,
     BLOCK_VACANT,
-    /* no block: the record before the first block of a region, which holds the region's index */
+    /* not a block, but the record before the first block of a region; it holds the region's
+     * index */
     BLOCK_HEAD,
-    BLOCK_BARE, /* a range of addresses without a page */
+    BLOCK_BARE, /* a range of reserved addresses without memory behind it */
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* The zone of a region, which its blocks share. Policy pytorch has separate regions for small
- * blocks, and so has a pool that moves many pages. */
+/* All blocks of a region have the region's zone. Policy pytorch has separate regions for small
+ * blocks, and so has a pool that has moved many pages. Where all blocks share regions, the zone is
+ * ZONE_LARGE. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
-/* Bits of the field `tagged`, above those of the state. */
+/* Bits of the field `tagged` of struct block, above the bits of the state. This one: the block's
+ * zone is ZONE_SMALL. */
 #define BLOCK_ZONE_BIT 3
-#define BLOCK_APART_BIT 4 /* the block's region is set apart */
-#define BLOCK_WHOLE_BIT 5 /* a ready block that is all of a large region (pool/blocks/whole.h) */
+/* the block's region is set apart: only allocations that ask for it may take memory there */
+#define BLOCK_APART_BIT 4
+/* the block is ready and fills a large region, which the pool tries to keep wholly free
+ * (whole.h) */
+#define BLOCK_WHOLE_BIT 5
 #define BLOCK_REGION_MASK ((uint64_t)7 << BLOCK_ZONE_BIT)
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
-/* A live block's `identity` has its slack (size less requested bytes) in the low SLACK_BITS, and
- * its id in the other 48 bits, enough for ten months of ten million allocations a second.
- * MUCH_SLACK means that the block's detail holds the slack and the fence; other live blocks do not
- * use their details. */
+/* A live block's field `identity` holds the slack, which is the size less the requested bytes, in
+ * the low SLACK_BITS, and the id in the other 48 bits: enough for ten months of ten million
+ * allocations a second. MUCH_SLACK in place of the slack means that the block's struct block_detail
+ * is in use, and holds the slack and a fence. */
 #define SLACK_BITS 16
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
 struct block {
-    /* the start of the block; its low bits hold the state, and the bits for zone, apart and
-     * whole */
+    /* the address of the block; the low bits, which are 0 in every block's address, hold the state
+     * and flags such as BLOCK_ZONE_BIT */
     uint64_t tagged;
-    uint32_t last; /* the block's size in granules, less one: sizes are 1 to 2^32 granules */
-    /* neighbours; for a vacant record, links in the list of vacant records; in a region's head
-     * `previous` is the index of the region */
+    /* the block's size in granules, less one, so that 32 bits suffice for 2^32 granules */
+    uint32_t last;
+    /* the neighbours in the region, in address order. In a vacant record: the neighbours in the
+     * list of vacant records. In a region's head: `previous` is the index of the region. */
     block_index previous, next;
     union {
-        block_index chain; /* of a live block: the next one with the same hash */
-        uint32_t bin;      /* ready and pending blocks: the bin of the block */
+        block_index chain; /* of a live block: the next block of the same bucket of the map */
+        uint32_t bin;      /* of a ready or pending block: the index of its bin */
     };
     union {
         struct {
-            /* ready and pending blocks: links of the bin's list; bare blocks: links of the treap */
+            /* of a ready or pending block: its neighbours in the list of its bin; of a block in a
+             * treap: its two children */
             block_index before, after;
         };
-        uint64_t identity; /* of a live block: its id and slack */
+        uint64_t identity; /* of a live block: its id and slack (SLACK_BITS) */
     };
 };
 
 struct block_detail {
     union {
-        uint64_t slack;    /* a live block's slack */
-        bfc_fence fence;   /* a pending block's fence; 0 in a bare one */
-        uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
-                              block was freed */
+        uint64_t slack;  /* of a live block: its size less the requested bytes */
+        bfc_fence fence; /* of a pending block: its fence; of a bare block: 0 */
+        /* of a deferred block: the count deferred_arrivals of the pool when the last part of the
+         * block was freed */
+        uint64_t arrivals;
     };
     union {
         struct {
-            block_index older, newer; /* pending, deferred and bare: links of struct block_list */
+            /* of a pending, deferred or bare block: its neighbours in the struct block_list */
+            block_index older, newer;
         };
-        /* live: the fence under which the block was handed out while pending */
+        /* of a live block: the fence under which it was handed out while pending; BFC_NO_FENCE: it
+         * was not pending */
         bfc_fence handed_out;
     };
 };
@@ -96,8 +109,8 @@ struct block_detail {
 _Static_assert(sizeof(struct block) == 32, "two to a cache line");
 _Static_assert(sizeof(struct block_detail) == 16, "part of the bound on host memory");
 
-/* A list of pending, deferred or bare blocks, in rising order of the first field of their
- * details. */
+/* A list of pending, deferred or bare blocks, in rising order of `fence` or `arrivals` of their
+ * struct block_detail. */
 struct block_list {
     block_index oldest, newest;
 };
@@ -115,12 +128,13 @@ static inline uint64_t block_id(const struct block *b) {
     return b->identity >> SLACK_BITS;
 }
 
-/* Returns a live block's slack, or MUCH_SLACK. */
+/* Returns a live block's size less the requested bytes; MUCH_SLACK: struct block_detail holds
+ * it. */
 static inline uint64_t block_slack(const struct block *b) {
     return b->identity & MUCH_SLACK;
 }
 
-/* Whether the block uses its struct block_detail. */
+/* Whether the block's struct block_detail is in use. */
 static inline bool block_has_detail(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_LIVE
@@ -148,7 +162,8 @@ static inline void block_set_state(struct block *b, enum block_state state) {
     b->tagged = (b->tagged & ~BLOCK_STATE_MASK) | (uint64_t)state;
 }
 
-/* Returns the bits for zone, apart and whole; 0 for a block of an ordinary region. */
+/* Returns the bits BLOCK_ZONE_BIT, BLOCK_APART_BIT and BLOCK_WHOLE_BIT. They are 0 for most blocks,
+ * which need no special bins. */
 static inline uint64_t block_region_bits(const struct block *b) {
     return b->tagged & BLOCK_REGION_MASK;
 }
@@ -165,7 +180,8 @@ static inline bool block_is_whole(const struct block *b) {
     return b->tagged >> BLOCK_WHOLE_BIT & 1;
 }
 
-/* Whether the block is ready, and is not a region that is kept whole. */
+/* Whether the block is ready, but does not fill a large region that the pool tries to keep wholly
+ * free (BLOCK_WHOLE_BIT). */
 static inline bool block_is_open(const struct block *b) {
     uint64_t mask = BLOCK_STATE_MASK | (uint64_t)1 << BLOCK_WHOLE_BIT;
     return (b->tagged & mask) == BLOCK_READY;
@@ -175,8 +191,9 @@ static inline void block_set_bit(struct block *b, unsigned bit, bool value) {
     b->tagged = (b->tagged & ~((uint64_t)1 << bit)) | (uint64_t)value << bit;
 }
 
-/* Links two records of a list: `after` follows block `older`, and `before` precedes block `newer`.
- * 0 stands for an end of the list. */
+/* Changes the two links that lead to a place in the list: after block `older` comes block `after`,
+ * and before block `newer` comes block `before`. If `older` or `newer` is 0, the list's own end is
+ * changed. */
 static inline void list_link(struct block_list *list, struct block_detail *details,
                              block_index older, block_index newer, block_index after,
                              block_index before) {
@@ -184,7 +201,7 @@ static inline void list_link(struct block_list *list, struct block_detail *detai
     *(newer ? &details[newer].older : &list->newest) = before;
 }
 
-/* Inserts b by its order. O(1) for blocks that come in the order of the list, as they usually do;
+/* Inserts block b by its `fence` or `arrivals`. O(1) if b belongs at the end, as it usually does;
  * otherwise O(blocks that come after b). */
 static inline void list_add(struct block_list *list, struct block_detail *details, block_index b) {
     block_index older = list->newest;

@@ -5,7 +5,7 @@
 
 #include "base/numbers.h"
 
-/* Bytes that one system call commits at least. */
+/* The least number of bytes by which one system call extends the usable part of an array. */
 #define COMMIT_STEP ((uint64_t)256 << 10)
 
 void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable) {
@@ -13,7 +13,7 @@ void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable)
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
-    /* No huge pages: the kernel clears one at its first use, which would make one call take
+    /* No huge pages: the kernel clears a huge page at its first use, so one allocation would take
      * long. */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     *array = (struct host_array){.base = base, .reserved = bytes};

@@ -6,9 +6,11 @@
 #include "base/cancel.h"
 #include "pool/structures/pause.h"
 
-/* Passing the lock to another core is expensive because the pool's records move to that core's
- * cache. The numbers were chosen by measurement. */
-#define MOST_PAUSES 256 /* between two tries; all pauses before the first nap take some 10 us */
+/* When the lock passes to another core, the pool's records must move to that core's cache, which is
+ * expensive; so a waiting thread stays away for some time. The numbers were chosen by
+ * measurement. */
+/* the most pauses between two tries; all pauses before the first sleep take some 10 us */
+#define MOST_PAUSES 256
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000
 
@@ -29,6 +31,6 @@ void pool_lock_slowly(struct pool_lock *lock) {
             nap_uncancelled(nap_ns);
             nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns;
         }
-        /* A relaxed load is enough here, since the exchange acquires. */
+        /* The load need not be ordered, since the exchange that takes the lock is an acquire. */
     } while (bfc_load_relaxed(&lock->taken) || bfc_exchange_acquire(&lock->taken, 1));
 }

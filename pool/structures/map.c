@@ -1,12 +1,12 @@
 #include "pool/structures/map.h"
 
-/* Buckets that one call adds or takes away at most. */
+/* How many buckets one call adds or removes at most. */
 #define BUCKETS_A_CALL 4
-/* Memory goes back in pieces of this many buckets. */
+/* Memory goes back to the operating system in pieces of this many buckets. */
 #define BUCKETS_A_PIECE 16384
 
-/* Sets the counts of blocks at which the map gets more buckets (below 1.5 for each block) and fewer
- * (above 3). */
+/* Sets the counts of blocks beyond which the map adds buckets (fewer than 1.5 for each block) or
+ * removes buckets (more than 3 for each block). */
 static void set_bucket_count(struct map *map, uint32_t buckets) {
     map->bucket_count = buckets;
     map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
@@ -24,7 +24,8 @@ bool map_open(struct map *map, uint64_t most_blocks) {
     return true;
 }
 
-/* Moves the blocks of bucket `from` that hash to bucket `to` under the wider mask. */
+/* Moves to bucket `to` the blocks of bucket `from` whose hash, under the mask for the grown table,
+ * is `to`. */
 static void split_bucket(struct map *map, struct block *blocks, uint32_t from, uint32_t to) {
     block_index *at = &map->buckets[from];
     map->buckets[to] = 0;
@@ -63,7 +64,8 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    /* map_take_seen may still look at this bucket, which must look empty then */
+    /* a call of map_take_seen may have been given this bucket's index earlier, and must find the
+     * bucket empty */
     map->buckets[last] = 0;
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)

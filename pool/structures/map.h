@@ -15,33 +15,35 @@
 #include "pool/structures/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
-#define MAP_FEWEST_KEPT 8192 /* a table without more buckets (32 KiB) does not shrink */
-/* the most blocks of a chain that map_glimpse looks at; most chains have two */
+#define MAP_FEWEST_KEPT 8192 /* a table of at most this many buckets (32 KiB) does not shrink */
+/* the most blocks of a chain that map_glimpse looks at; nearly all chains have fewer */
 #define MAP_GLIMPSED 3
 
 struct map {
     block_index *buckets;
     uint32_t bucket_count;
-    uint32_t mask; /* the power of two not below bucket_count, less one */
+    uint32_t mask; /* the least power of two that is not below bucket_count, less one */
     uint32_t count;
-    /* buckets are removed below the first count of blocks, and added above the second */
+    /* with fewer blocks than the first number, buckets are removed; with more than the second,
+     * buckets are added */
     uint32_t fewest, most;
     struct host_array memory;
 };
 
 READS_WITHOUT_LOCK static inline uint32_t map_hash(bfc_addr start) {
-    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4), without the low bits,
-     * which are 0 in every start. */
+    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). The low bits are left
+     * out, because they are 0 in every block's address. */
     return (uint32_t)(((start >> BFC_GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 READS_WITHOUT_LOCK static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
-    /* Computed without a branch, because the processor could not predict it. */
+    /* A hash that lies beyond the last bucket loses its highest bit. Computed without a branch,
+     * because the processor could not predict it. */
     return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
 }
 
-/* Whether this live block starts at `start`. */
+/* Whether b is live and starts at `start`. */
 static inline bool map_is_at(const struct block *b, bfc_addr start) {
     return (b->tagged & ~BLOCK_REGION_MASK) == start;
 }
@@ -55,11 +57,12 @@ static inline block_index map_find(const struct map *map, const struct block *bl
 }
 
 /*
- * Looks for the live block that starts at `start` among the first blocks of its chain, without the
- * lock. A block that is returned did start there a moment ago. Even if 0 is returned, a live block
- * may start there. Reading while other threads change the map is safe, because buckets and records
- * never move and their memory stays readable, and `chain` (or `bin` in its place) is always an
- * index below the committed records.
+ * Looks for the live block that starts at `start` among the first MAP_GLIMPSED blocks of its chain,
+ * without the lock. If a block is returned, it started there at the time of the call, though
+ * another thread may free it at once. If 0 is returned, a live block may start there all the same.
+ * Reading while other threads change the map is safe, because buckets and records never move, their
+ * memory stays readable, and `chain` (or `bin`, which shares its place) is always below the number
+ * of records that are readable.
  */
 READS_WITHOUT_LOCK static inline block_index
 map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, uint32_t *bucket) {
@@ -71,7 +74,8 @@ map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, u
     return 0;
 }
 
-/* Adds or removes a few buckets. Where the host has no memory for more, the chains get longer. */
+/* Adds or removes a few buckets, so that there are 1.5 to 3 for each block. If the host has no
+ * memory for more buckets, the chains get longer instead. */
 void map_grow(struct map *map, struct block *blocks);
 void map_shrink(struct map *map, struct block *blocks);
 
@@ -83,7 +87,7 @@ static inline void map_insert(struct map *map, struct block *blocks, block_index
         map_grow(map, blocks);
 }
 
-/* Replaces record `b` by `with` in its chain. */
+/* Puts record `with` in the place of record `b` in the chain that holds `b`. */
 static inline void map_replace(struct map *map, struct block *blocks, block_index b,
                                block_index with) {
     block_index *at = &map->buckets[map_bucket(map, blocks[b].tagged)];
@@ -92,8 +96,9 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-/* Removes the block that starts at `start`. Returns its record, or 0: there is none. If it is still
- * block `b`, which map_glimpse found in `bucket`, and the first there, no search is needed. */
+/* Removes the live block that starts at `start`. Returns its record; 0: no live block starts there.
+ * `b` and `bucket` are an earlier result of map_glimpse; if b is still that block and the first of
+ * its bucket, no search is needed. */
 static inline block_index map_take_seen(struct map *map, struct block *blocks, bfc_addr start,
                                         block_index b, uint32_t bucket) {
     block_index *at = &map->buckets[bucket];

@@ -17,8 +17,8 @@ void page_array_append(struct page_array *array, const struct page *page) {
     array->all[array->count++] = *page;
 }
 
-/* Shell's sort (1959), each gap about a third of the last: qsort may allocate memory, and arrays
- * are long only when all pages are trimmed. */
+/* Shell's sort (1959), with each gap about a third of the one before. Not qsort, because it may
+ * allocate memory. Speed matters little: the array is long only when all pages are given back. */
 void page_array_sort(struct page_array *array) {
     struct page *all = array->all;
     for (uint32_t gap = array->count; gap > 1;) {
@@ -50,7 +50,8 @@ static void count_page(struct page_table *table, const struct page *page, uint32
     table->uneven += page->bytes > table->granule ? change : 0;
 }
 
-/* Adds the last page first, so that the pages between two added ones move up at once. */
+/* Inserts from the last page to the first, so that each page that is in the table moves only
+ * once. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
     struct page_array *array = &table->pages;
     uint32_t all = array->count + count;
@@ -61,13 +62,14 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        array->count = at; /* how many pages are still where they were */
+        /* how many pages, from the first on, are still at their old places in the array */
+        array->count = at;
     }
     array->count = all;
 }
 
-/* Removes the pages that start where those of `gone` do. The pages between two removed ones are
- * moved down at once. */
+/* Removes the pages that start at the same addresses as those of `gone`. Each page that stays in
+ * the table moves only once. */
 void page_table_remove(struct page_table *table, const struct page_array *gone) {
     struct page *all = table->pages.all;
     uint32_t count = table->pages.count, kept = 0, from = 0;
