@@ -43,7 +43,7 @@
 
 enum bfc_plan_class {
     BFC_PLAN_LIFELONG = 0, /* the block lives to the end of the run */
-    /* the block is allocated in the prefix or in a repetition, and freed after its end */
+    /* the block is freed after the end of the prefix, or of the repetition, that allocates it */
     BFC_PLAN_CROSSING = 1,
     /* the block is freed in the prefix or in the repetition that allocates it */
     BFC_PLAN_PERIOD = 2,
@@ -124,7 +124,7 @@ struct bfc_plan_event {
  * job whose allocations have deviated from the plan, so that it no longer knows which event comes
  * next, continues at the next anchor that it meets. The table is sorted by token. */
 struct bfc_plan_anchor {
-    uint64_t token; /* what bfc_plan_token returns for the event */
+    uint64_t token; /* what bfc_plan_token returns for the anchor's event */
     uint32_t event;
     uint32_t reserved; /* always zero */
 };

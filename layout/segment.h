@@ -177,9 +177,9 @@ enum bfc_rung {
 };
 
 struct bfc_rung_counts {
-    uint64_t climbed; /* how often allocations have tried this step */
-    uint64_t saved;   /* how many allocations got their memory by this step */
-    uint64_t ns;      /* nanoseconds that allocations spent in this step */
+    uint64_t climbed; /* how often allocations have tried this step of enum bfc_rung */
+    uint64_t saved;   /* how many allocations got their memory by this step of enum bfc_rung */
+    uint64_t ns;      /* nanoseconds that allocations spent in this step of enum bfc_rung */
 };
 
 /*
@@ -194,12 +194,13 @@ struct bfc_rung_counts {
 #define BFC_WAITER_LOST_NS UINT64_C(2000000000)
 
 struct bfc_waiter {
-    uint64_t bytes; /* bytes that the thread waits for; 0: this entry of the array is free */
+    /* bytes that the waiting thread requested; 0: this entry of the array is free */
+    uint64_t bytes;
     uint64_t since_ns;
-    uint64_t seen_ns; /* when the thread last examined the queue */
+    uint64_t seen_ns; /* when the waiting thread last examined the queue */
     uint32_t wake;
     uint32_t pool; /* index of the section of the pool whose allocation waits */
-    /* the thread's place in the queue, from 1, when it last examined the queue */
+    /* the waiting thread's place in the queue, from 1, when it last examined the queue */
     uint32_t position;
     /* By how much the driver's own rounding makes the waiting process's use of the device larger
      * than the process reserved; in units of 4 KiB. */
@@ -218,8 +219,8 @@ struct bfc_awaited {
     /* when the waiting thread became the first of the queue, in nanoseconds of CLOCK_MONOTONIC */
     uint64_t turn_ns;
     uint64_t bytes; /* bytes that the waiting thread requested */
-    /* Bytes that this job would have to give back for the thread to be served, if all other jobs
-     * gave back the memory that they cache. All ones: this job need not give any. */
+    /* Bytes that this job would have to give back for the waiting thread to be served, if all other
+     * jobs gave back the memory that they cache. All ones: this job need not give any. */
     uint64_t from_here;
 };
 
@@ -279,9 +280,9 @@ enum bfc_plan_source {
     BFC_PLAN_OF_LOOP = 2, /* with BFC_PLAN=auto: a plan that the job made of its own loop */
 };
 
-/* The plan that the allocations of the pool's context follow, and how well. Allocations count as
- * followed, unplanned or missed. Each field is atomic, but a reader may see them from different
- * times. */
+/* The plan that the allocations of the pool's context follow, and how well they follow it: an
+ * allocation counts as followed, unplanned or missed. Each field is atomic, but a reader may see
+ * them from different times. */
 struct bfc_segment_plan {
     /* A value of enum bfc_plan_source. The other fields describe the plan that was followed last,
      * or are 0 if there was none. */
@@ -309,11 +310,14 @@ struct bfc_segment_plan {
     /* The last time that an allocation differed from the plan: the number, from 0, of the planned
      * allocation that was expected instead. */
     uint64_t divergence;
-    uint64_t expected; /* bytes of the allocation that was expected then, rounded up */
-    /* bytes of the allocation that came in its place, rounded up; 0: no allocation has differed
+    /* bytes of the planned allocation that was expected when an allocation last differed from the
+     * plan, rounded up */
+    uint64_t expected;
+    /* bytes of the last allocation that differed from the plan, rounded up; 0: none has differed
      * yet */
     uint64_t came;
-    uint64_t diverged_ns; /* when that allocation came: nanoseconds of CLOCK_REALTIME */
+    /* when an allocation last differed from the plan: nanoseconds of CLOCK_REALTIME */
+    uint64_t diverged_ns;
     /* For a plan that the job made: bytes that the pool had reserved before it first requested
      * memory for a plan; 0: it never requested any. */
     uint64_t before;
@@ -449,7 +453,7 @@ enum bfc_event_kind {
     BFC_EVENT_SAVED_JOBS,
     BFC_EVENT_WAITED,
     BFC_EVENT_SPILLED,
-    /* memory was reserved for the addresses of a plan; `address`, `bytes`: that memory */
+    /* memory was reserved for the addresses of a plan; `address`, `bytes`: where, and how much */
     BFC_EVENT_PLAN_FOLLOWED,
     /* the allocations have stopped matching the plan; `bytes`: size of the last allocation, rounded
      * up */
@@ -513,7 +517,8 @@ struct bfc_segment_gate {
     /* Number of streams that have had work, at most 1,024. Streams that had the same handle one
      * after the other count as one. */
     uint64_t seen;
-    uint64_t left; /* how often work went to further streams after all of it had gone to one */
+    /* how often the program began to use further streams after all its work had gone to one */
+    uint64_t left;
     /* how often the library has checked at random that no work is submitted unnoticed */
     uint64_t checks;
     /* why `state` is BFC_GATE_GIVEN_UP; NUL-terminated, and written before that state */
@@ -522,8 +527,8 @@ struct bfc_segment_gate {
 
 enum bfc_sleep_state {
     BFC_SLEEP_AWAKE = 0,
-    /* The contents are being copied away. If the program submits work meanwhile, the job stays
-     * awake. */
+    /* The job is falling asleep: the contents of its memory are being copied elsewhere. If the
+     * program submits work meanwhile, the job stays awake. */
     BFC_SLEEP_FALLING = 1,
     BFC_SLEEP_ASLEEP = 2,
     BFC_SLEEP_WAKING = 3,

@@ -42,18 +42,18 @@ struct bfc_who_header {
     uint32_t header_size;
     uint32_t site_size, frame_size, object_size;
     int32_t pid;
-    uint64_t sites, frames, objects; /* how many elements each of these arrays has */
+    uint64_t sites, frames, objects; /* lengths of the arrays of sites, frames and objects */
     uint64_t texts;                  /* size of the array of texts in bytes */
     uint64_t written_ns;             /* when the file was written: nanoseconds of CLOCK_REALTIME */
     uint64_t stacks;                 /* the job's setting BFC_STACKS: 0 off, 1 sample, 2 all */
     /* how many samples (call stacks of allocations) the job has taken since it began */
     uint64_t samples;
     uint64_t lost; /* how many samples were lost because the job's tables were full */
-    /* Offset in the texts of the executable's path. An empty text there means that the path is not
-     * known. */
+    /* Offset in the array `texts` of the executable's path. An empty text there means that the path
+     * is not known. */
     uint64_t executable;
-    uint64_t regions, blocks; /* how many elements each of these arrays has */
-    uint64_t living, recent;  /* how many elements each of these arrays has */
+    uint64_t regions, blocks; /* lengths of the arrays of regions and blocks */
+    uint64_t living, recent;  /* lengths of the arrays `living` and `recent` */
     /* bytes of all regions that the file lacks because the job's buffer was full */
     uint64_t left_out;
     /* bytes that the program requested in all blocks in use, exact, as the pools count them */
@@ -68,15 +68,17 @@ struct bfc_who_site {
     uint64_t first;
     /* how many native frames the stack has, and how many frames of Python after them */
     uint32_t native, python;
-    uint64_t samples;      /* how many samples the job has ever taken at this call stack */
-    uint64_t live_samples; /* how many of these samples are of a block that is still in use */
-    /* all blocks ever allocated here and the bytes that the program requested in them */
+    uint64_t samples; /* how many samples the job has ever taken at this call stack */
+    /* how many samples of this call stack are of blocks that are still in use */
+    uint64_t live_samples;
+    /* all blocks ever allocated at this call stack, and the bytes that the program requested in
+     * them */
     double blocks, bytes;
     double live_blocks, live_bytes;
     /* the variance of live_bytes, in bytes squared; its square root is the standard error */
     double live_variance;
-    /* Offset in the texts of the tag that the thread had set when it allocated. An empty text there
-     * means that it had set none. */
+    /* Offset in the array `texts` of the tag that the thread had set when it allocated. An empty
+     * text there means that it had set none. */
     uint32_t tag;
     uint32_t zero;
 };
@@ -85,16 +87,17 @@ struct bfc_who_site {
  * object's start; if `object` is 0, an absolute address. In a frame of Python, `object` and `file`
  * are offsets in the texts. */
 struct bfc_who_frame {
-    /* native: the index of the loaded object plus 1, or 0 for none; Python: the function's name */
+    /* native: the index of the loaded object plus 1, or 0 for none; Python: the offset in `texts`
+     * of the function's name */
     uint32_t object;
-    uint32_t file;  /* native: not used; Python: the file's name */
+    uint32_t file;  /* native: not used; Python: the offset in `texts` of the file's name */
     uint64_t place; /* native: the address of the call; Python: the line number */
 };
 
 struct bfc_who_object {
     uint64_t start, end; /* the object was loaded at the addresses from `start` to before `end` */
-    /* Offset in the texts of the object's path. An empty text there means that the object is the
-     * executable. */
+    /* Offset in the array `texts` of the object's path. An empty text there means that the object
+     * is the executable. */
     uint32_t path;
     uint32_t zero;
 };
@@ -131,8 +134,8 @@ struct bfc_who_block {
 
 /* Says at which call stack a sampled block was allocated. */
 struct bfc_who_mark {
-    /* in `living`, the block's id; in `recent`, the number of the event of the allocation in the
-     * segment */
+    /* in the array `living`: the block's id; in the array `recent`: the number of the event of the
+     * allocation in the segment */
     uint64_t of;
     uint64_t site;
 };

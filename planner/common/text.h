@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct file_text {
-    char *bytes; /* if they were read from a file, a zero byte follows them, at bytes[size] */
+    char *bytes; /* if the bytes were read from a file, a zero byte follows them, at bytes[size] */
     size_t size;
 };
 

@@ -162,7 +162,7 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
         }
         const uint32_t at = node - fill->leaves;
         if (at >= end)
-            /* the pieces of all further leaves are born too late to be alive with this one */
+            /* the pieces of all further leaves are born too late to be alive with `piece` */
             break;
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unplaced box of the section whose boxes get higher floors. */
+/* An unplaced box that is alive in the section of time which is being examined. */
 struct job {
     int32_t top; /* the lowest end that the box can have: its floor plus its size */
     int32_t size;

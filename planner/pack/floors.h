@@ -28,8 +28,8 @@ struct floors {
     int32_t capacity; /* the capacity in units */
 };
 
-/* Allocates the memory for these boxes. False: the host has no memory; the caller must call
- * floors_free nevertheless. */
+/* Allocates the memory for n boxes. False: the host has no memory; the caller must call floors_free
+ * nevertheless. */
 bool floors_make(struct floors *floors, const struct box *boxes, uint32_t n, uint32_t sections);
 void floors_free(struct floors *floors);
 

@@ -15,17 +15,19 @@ struct part_state {
      * (lock) */
     uint64_t best;
     uint64_t proved; /* it is proved that no packing of the part has a peak below this (lock) */
-    /* how many nodes each deep search of the part may visit at most, at present (lock) */
+    /* how many nodes a long search (STRATEGY_DEEP) of the part may visit at most, at present
+     * (lock) */
     uint64_t node_limit;
-    uint32_t next_search;  /* the number of the part's next deep search (lock) */
+    uint32_t next_search; /* how many long searches (STRATEGY_DEEP) of the part were begun (lock) */
     uint32_t improvements; /* how many times improving the part was tried (lock) */
 };
 
 struct arena_state {
     const struct arena *arena;
-    struct parts parts;        /* the parts of the arena; none if the arena has pinned items */
-    struct part_state *states; /* by part: what is known of it */
-    struct traits *traits;     /* by box of `parts`: what its rank is computed from */
+    struct parts parts; /* the parts of the arena; none if the arena has pinned items */
+    /* by part: its best packing so far, and the limits of its searches */
+    struct part_state *states;
+    struct traits *traits; /* by box of `parts`: what its rank is computed from */
     /* by box of `parts`: its offset within its part in the part's best packing (lock) */
     uint64_t *best;
     /* by item: what its rank for hole filling is computed from; NULL: hole filling is not used,

@@ -15,7 +15,8 @@ struct portfolio {
     struct arena_state *arenas;
     uint32_t made; /* how many elements of `arenas` are initialized */
     pthread_mutex_t lock;
-    bool stop; /* atomic; true: only jobs that the first plan needs are still done */
+    /* atomic; once it is true, no further job is begun, except those that the first plan needs */
+    bool stop;
     double started;
     bool no_memory;
     /* The next job of the first round: to pack part number `part` of arena number `arena` in order

@@ -27,8 +27,8 @@ const struct weights fixed_orders[FIXED_ORDERS] = {
     {1, 0, LESS, 0}, /* the longest-lived boxes in ticks come first; of equal ones the largest */
     {0, LESS, 1, 0}, /* the largest boxes come first; of equal ones the longest-lived in sections */
     {1, 0, -LESS, 0}, /* the longest-lived boxes in ticks come first; of equal ones the smallest */
-    /* the sum of the logarithms of lifetime in sections and of crowd (ranks.h), and half that of
-     * size, decides */
+    /* boxes with the largest sum of three logarithms come first: of the lifetime in sections, of
+     * the most bytes live at the same time, and half that of the size */
     {0, 1, 0.5, 1},
 };
 

@@ -27,8 +27,8 @@ struct entry {
 struct group {
     size_t at; /* index of the group's first entry in search.pool */
     uint32_t count;
-    uint32_t lo, hi; /* the boxes are alive only from section `lo` to before section `hi` */
-    uint64_t hash;   /* hash of its boxes and their floors */
+    uint32_t lo, hi; /* the group's boxes are alive only from section `lo` to before section `hi` */
+    uint64_t hash;   /* hash of the group's boxes and their floors */
 };
 
 /*
@@ -49,7 +49,8 @@ struct frame {
 /* A group of boxes that is known not to fit below the capacity, identified by its hash. */
 struct failure {
     uint64_t hash;
-    uint32_t run; /* number of the call of search_run that found this; other calls ignore it */
+    /* number of the call of search_run that found this failure; other calls ignore it */
+    uint32_t run;
 };
 
 struct search {
@@ -58,15 +59,17 @@ struct search {
     uint64_t unit;     /* bytes in a unit: the greatest common divisor of all sizes */
     uint64_t capacity; /* in units, as all sizes, offsets and floors are */
     int32_t *stacked;  /* by section: working memory of weigh_sections */
-    uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
-    int32_t *need;     /* by section: the lowest peak that its unplaced boxes still allow */
-    uint32_t *blame;   /* by section: how often its boxes did not fit below the capacity */
-    uint32_t blamed;   /* number of elements of `blame` */
+    /* by section of time: the lowest offset that some unplaced box there can have */
+    uint64_t *floor;
+    int32_t *need;   /* by section of time: the lowest peak that its unplaced boxes still allow */
+    uint32_t *blame; /* by section of time: how often its boxes did not fit below the capacity */
+    uint32_t blamed; /* number of elements of `blame` */
     enum search_focus focus;
-    uint32_t effort;    /* how often floors are raised at each node (floors.h) */
-    uint32_t *crossing; /* by section s: how many unplaced boxes are alive in both s - 1 and s */
-    uint32_t *skip;     /* by section: working memory of paint_floors */
-    uint64_t *bits;     /* a bit for each box, used by drain_bits */
+    uint32_t effort; /* how often floors are raised at each node (floors.h) */
+    /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
+    uint32_t *crossing;
+    uint32_t *skip; /* by section: working memory of paint_floors */
+    uint64_t *bits; /* a bit for each box, used by drain_bits */
     /* by section: the number of its part in split_group */
     uint32_t *part_of;
     uint64_t *offsets; /* by rank: the offset of the box, if it is placed */
@@ -222,8 +225,8 @@ static void undo_places(struct search *s, uint32_t placed) {
         put_back(s, s->placed[--s->placed_count]);
 }
 
-/* Empties s->bits, which has a bit for each box, and writes an entry with this floor for each bit
- * that was set, by rising rank. Returns their number. */
+/* Empties s->bits, which has a bit for each box. For each bit that was set it writes an entry with
+ * the floor `floor` to `out`, by rising rank. Returns their number. */
 static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
     uint32_t count = 0;
     for (uint32_t word = 0; word <= s->n / 64; word++) {
@@ -545,8 +548,8 @@ static void drop_lists(struct search *s, const struct frame *f) {
     s->pool_used = f->pool_used;
 }
 
-/* Begins to pack the next group that the frame's candidate has left. False: all of them are
- * packed. */
+/* Begins to pack the next of the groups that are left after the frame's candidate was placed.
+ * False: all of them are packed. */
 static bool next_child(struct search *s, struct frame *f) {
     if (f->child == s->groups_count)
         return false;
@@ -598,7 +601,8 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
 }
 
 static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool *stop) {
-    bool solved = false; /* whether the frame that was just left has packed its group */
+    /* whether the frame that was just left has packed all boxes of its group */
+    bool solved = false;
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
         /* A relaxed load may return an old value, which only makes the search stop a little

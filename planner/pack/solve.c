@@ -9,8 +9,8 @@
 #include "planner/pack/portfolio.h"
 
 #define LOOK_NANOSECONDS 20000000
-/* The number of threads is limited, so that it times the number of rows is about this at most: each
- * thread's working memory grows with the rows. */
+/* The number of threads times the number of rows is at most about this, because the working memory
+ * of each thread grows with the number of rows. */
 #define MOST_BOXES_AT_ONCE 16000000
 
 struct team {

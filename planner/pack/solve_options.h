@@ -13,7 +13,9 @@ struct solve_progress {
 };
 
 struct solve_options {
-    double seconds; /* time limit; negative: about 2.5 s, or up to 60 s to reach a given capacity */
+    /* time limit in seconds; negative: none is given, so a run takes about 2.5 s, or up to 60 s to
+     * reach a given capacity */
+    double seconds;
     /* the run ends when the peak is at most this many times the lower bound; 0: this never ends
      * it */
     double enough;
@@ -22,8 +24,9 @@ struct solve_options {
     uint64_t capacity;
     unsigned threads;
     uint64_t seed;
-    const bool *interrupted; /* atomic; the run ends soon after another thread sets it */
-    void (*progress)(const struct solve_progress *progress); /* called every 20 ms; may be NULL */
+    const bool *interrupted; /* atomic; the run ends soon after it is set */
+    /* solve calls it about every 20 ms; may be NULL */
+    void (*progress)(const struct solve_progress *progress);
 };
 
 struct solve_result {

@@ -8,8 +8,8 @@
 #include "base/numbers.h"
 #include "planner/common/random.h"
 
-/* So many deep searches of a part have the same limit of nodes. The first of them use each fixed
- * order twice, and the others random orders. */
+/* How many long searches of a part in a row have the same limit of nodes. The first of them use
+ * each fixed order of boxes twice, and the others random orders. */
 #define SEARCHES_PER_ROUND 40
 /* Most searches try to reach the goal at once. With `stepwise` one in STEP_OFTEN searches, without
  * it one in STEP_SELDOM, tries only a quarter of the way from the best peak to the goal. */
@@ -20,9 +20,10 @@
  * RESTART_EVERY. */
 #define FIRST_RESTARTS 4
 #define RESTART_EVERY 10
-#define MANY_BOXES 500     /* for parts with more boxes than this, every second job is a restart */
-#define RESTART_WORK 60000 /* a restart goes on until it has placed about this many boxes */
-#define SHORT_SEARCHES 12  /* a wide job runs at most this many short searches */
+#define MANY_BOXES 500 /* for parts with more boxes than this, every second job is a restart */
+/* a restart repeats the valley greedy until it has placed about this many boxes */
+#define RESTART_WORK 60000
+#define SHORT_SEARCHES 12 /* how many short searches a job of STRATEGY_WIDE runs at most */
 /* the node limit of a short search is this many times the number of its boxes, which suffices if
  * few nodes are given up */
 #define SHORT_NODES_PER_BOX 8
@@ -138,7 +139,8 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
-    uint32_t order; /* number of the deep search among SEARCHES_PER_ROUND ones */
+    /* number of a long search among the SEARCHES_PER_ROUND that have the same limit of nodes */
+    uint32_t order;
     enum search_focus focus;
     uint32_t effort;
 };
@@ -226,7 +228,7 @@ static bool search_part(struct worker *worker, struct arena_state *arena, struct
     return result == SEARCH_FOUND || result == SEARCH_EXHAUSTED;
 }
 
-/* Runs the part's next deep search: with the part's present limit of nodes, in a fixed or random
+/* Runs the part's next long search: with the part's present limit of nodes, in a fixed or random
  * order. */
 static void search_deep(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         uint64_t goal, bool stepwise, uint64_t *random) {

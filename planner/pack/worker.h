@@ -19,20 +19,21 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How many boxes the short searches of a part placed with one focus. */
 struct reach {
-    uint64_t boxes; /* the sum of search_reached over these searches */
+    uint64_t boxes; /* the sum of search_reached over the short searches */
     uint64_t searches;
 };
 
 struct worker {
-    pthread_mutex_t *lock; /* the lock of the portfolio */
+    pthread_mutex_t *lock; /* the lock of the whole run (struct portfolio) */
     const bool *stop;      /* atomic; long jobs end soon after it is set */
     uint64_t seed;
     uint64_t align;
     struct valley *valley;
     enum strategy strategy;
     struct search *search; /* working memory of searches; NULL until a search needs it */
-    const struct part_state *searched;  /* the part that the last search was of */
-    struct reach reach[SEARCH_FOCUSES]; /* by focus: how far the short searches of that part came */
+    const struct part_state *searched; /* the part that was searched last */
+    /* by focus: how many boxes the short searches of the part `searched` placed */
+    struct reach reach[SEARCH_FOCUSES];
     struct fill *fill; /* working memory for hole filling of fill_arena; NULL until it is needed */
     const struct arena *fill_arena;
     uint32_t *rank;

@@ -5,7 +5,7 @@
 /* by how many tokens the string and the loop may be shifted against each other in one alignment */
 #define REACH 16
 #define BAND (2 * REACH + 1) /* number of possible shifts, from -REACH to REACH */
-#define ROWS 64              /* so many tokens of the string are aligned at once */
+#define ROWS 64              /* how many tokens of the string are aligned at once */
 /* of the ROWS aligned tokens, only the first KEPT get their places: the further ones are aligned
  * again with those that follow, which may change their places */
 #define KEPT 48
@@ -152,7 +152,7 @@ struct tally {
     uint32_t hits; /* how often the string has the token at its place in the loop */
     /* votes for `candidate` less votes for other tokens (the majority vote of Boyer and Moore) */
     uint32_t lead;
-    uint32_t followed; /* how often the string had the candidate right after this token */
+    uint32_t followed; /* how often the string had `candidate` right after this token of the loop */
     /* a token that the string had right after this one though the loop has not; the most frequent
      * such token if one makes up the majority */
     uint64_t candidate;

@@ -22,7 +22,9 @@ struct alignment {
      * repetitions counted. ALIGN_NOWHERE: the token is not in the loop. */
     uint32_t *places;
     uint32_t covered; /* how many of the string's first tokens follow the loop */
-    uint32_t passed;  /* how many tokens of the loop those go through, all repetitions counted */
+    /* how many tokens of the loop, all repetitions counted, the first `covered` tokens of the
+     * string go through */
+    uint32_t passed;
     uint32_t matched; /* how many of the string's tokens have a place */
 };
 

@@ -10,7 +10,7 @@
 
 /* how many repetitions a loop must have if at least nine tenths of its allocations match */
 #define LEAST_PASSES 4
-#define CLEAR_PASSES 8 /* how many repetitions a loop must have if fewer match */
+#define CLEAR_PASSES 8 /* how many repetitions a loop must have if fewer than nine tenths match */
 #define MOST_PASSES 12 /* how many of the last repetitions are compared at most */
 #define SHORT 512      /* a loop of at most this many allocations takes little time to compare */
 /* of the lengths that the votes propose, only the TRIED_LONG with the most votes are compared if

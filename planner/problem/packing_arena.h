@@ -28,7 +28,7 @@ struct box {
 struct arena {
     uint32_t count;    /* number of items */
     uint32_t sections; /* number of sections */
-    struct box *boxes; /* by item: the rectangle around it */
+    struct box *boxes; /* by item: the rectangle of time and address around all its pieces */
     uint64_t *spans;   /* by item: ticks from its first birth to its last death */
     struct piece *pieces;
     /* by item: the index of its first piece; a further element has the number of pieces */

@@ -25,8 +25,8 @@ struct part {
 struct parts {
     struct part *list;
     uint32_t count;
-    uint32_t most_boxes;    /* the number of boxes of the part that has the most */
-    uint32_t most_sections; /* the number of sections of the part that has the most */
+    uint32_t most_boxes;    /* the number of boxes of the part that has the most boxes */
+    uint32_t most_sections; /* the number of sections of the part that has the most sections */
     struct box *boxes;      /* the boxes of all parts, one part after another */
     uint32_t *item;         /* by box: the number of its item */
     uint32_t boxes_count;

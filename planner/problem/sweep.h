@@ -15,12 +15,13 @@ struct interval {
 };
 
 struct sweep {
-    /* By interval: the first section in which it is alive, and the section after its last one. The
-     * caller provides both arrays, or sets them to NULL. */
+    /* By interval: the first section in which the interval is alive, and the section after its last
+     * one. The caller provides both arrays, or sets them to NULL. */
     uint32_t *birth;
     uint32_t *death;
     uint32_t sections;
-    uint64_t most; /* the most bytes that are live at any time, or UINT64_MAX if they are more */
+    /* the most bytes that are live at any time; UINT64_MAX if it is a larger number */
+    uint64_t most;
     /* index of the interval at whose birth `most` bytes were live for the first time */
     uint32_t most_at;
 };
