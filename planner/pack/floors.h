@@ -16,13 +16,13 @@ struct job;
 struct floors {
     int32_t *low; /* by box: its floor in units, or FLOORS_PLACED; the caller fills it in */
     const struct box *boxes;
-    /* by section: how often some box could not be placed in it below the capacity */
+    /* by section of time: how often some box could not be placed in it below the capacity */
     uint32_t *blame;
     uint32_t *list; /* the boxes of the first section, of the second, and so on */
-    /* by section: the index in `list` of its first box; a further element has the length of
+    /* by section of time: the index in `list` of its first box; a further element has the length of
      * `list` */
     uint32_t *list_at;
-    /* by section: whether a floor in it has risen since floors_raise last examined it */
+    /* by section of time: whether a floor in it has risen since floors_raise last examined it */
     bool *changed;
     struct job *jobs; /* the unplaced boxes of the section that is being examined, by falling top */
     int32_t capacity; /* the capacity in units */

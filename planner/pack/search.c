@@ -58,7 +58,7 @@ struct search {
     uint32_t n;
     uint64_t unit;     /* bytes in a unit: the greatest common divisor of all sizes */
     uint64_t capacity; /* in units, as all sizes, offsets and floors are */
-    int32_t *stacked;  /* by section: working memory of weigh_sections */
+    int32_t *stacked;  /* by section of time: working memory of weigh_sections */
     /* by section of time: the lowest offset that some unplaced box there can have */
     uint64_t *floor;
     int32_t *need;   /* by section of time: the lowest peak that its unplaced boxes still allow */
@@ -68,9 +68,9 @@ struct search {
     uint32_t effort; /* how often floors are raised at each node (floors.h) */
     /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
     uint32_t *crossing;
-    uint32_t *skip; /* by section: working memory of paint_floors */
+    uint32_t *skip; /* by section of time: working memory of paint_floors */
     uint64_t *bits; /* a bit for each box, used by drain_bits */
-    /* by section: the number of its part in split_group */
+    /* by section of time: the number of its part in split_group */
     uint32_t *part_of;
     uint64_t *offsets; /* by rank: the offset of the box, if it is placed */
     struct floors floors;

@@ -33,8 +33,10 @@ struct valley {
     /* a binary tree over the boxes in the order of births; its leaves begin at index `leaves` */
     struct node *tree;
     uint32_t leaves;
-    uint32_t *first_at; /* by section: the index of the first box that is born in it or later */
-    /* by section: the leftmost section of the segment that ends right before it, if one does */
+    /* by section of time: the index of the first box that is born in it or later */
+    uint32_t *first_at;
+    /* by section of time: the leftmost section of the segment that ends right before it, if one
+     * does */
     uint32_t *left_of;
     struct segment *segments;
     struct level *heap;
