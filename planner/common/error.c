@@ -8,8 +8,8 @@ bool plan_fail(struct plan_error *error, const char *format, ...) {
     va_start(list, format);
     vsnprintf(error->text, sizeof error->text, format, list);
     va_end(list);
-    /* Control characters are replaced, because a message may quote text of a file, which must
-     * not break the line. */
+    /* The message may quote a file's text, so control characters are replaced: a newline would
+     * split the message into two lines. */
     for (char *c = error->text; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';

@@ -1,6 +1,7 @@
 /*
- * Errors of the planner: one line that names the file, the row and the reason. Functions that can
- * fail return false and fill in the error; their outputs are untouched.
+ * Error messages of the planner: one line that names the file, the row and the reason. A function
+ * of the planner that fails writes such a message and returns false. Unless it says otherwise, it
+ * leaves its other outputs unchanged.
  */
 #ifndef BFC_PLAN_ERROR_H
 #define BFC_PLAN_ERROR_H
@@ -13,10 +14,10 @@ struct plan_error {
     char text[640];
 };
 
-/* Writes the message and returns false, so that callers can `return plan_fail(…)`. */
+/* Writes the message and returns false, so that a caller can write `return plan_fail(…)`. */
 bool plan_fail(struct plan_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Writes the message that the host has no memory, and returns false. */
+/* Writes the message that the host has no memory left, and returns false. */
 bool plan_fail_memory(struct plan_error *error);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a hash of the name: the 64-bit FNV-1a hash, with its high bits mixed into the low
- * ones. */
+/* Returns the 64-bit FNV-1a hash of the name, with its high bits mixed into the low ones, because
+ * only the low ones choose the table's slot. */
 static uint64_t hash_name(struct name name) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < name.length; i++)
@@ -22,7 +22,8 @@ void names_free(struct names *names) {
     *names = (struct names){0};
 }
 
-/* Returns the slot that holds the name, or the free slot in which a new name would be put. */
+/* Returns the slot of the hash table that has the name's number, or the free slot into which a new
+ * name's number would go. */
 static uint32_t slot_of(const struct names *names, struct name name) {
     uint32_t slot = (uint32_t)hash_name(name) & names->mask;
     while (names->slots[slot] != NAMES_NONE && !same_name(names->list[names->slots[slot]], name))

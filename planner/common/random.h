@@ -1,4 +1,5 @@
-/* Pseudo-random numbers (splitmix64), whose state is one word. */
+/* Pseudo-random numbers by the generator splitmix64. Its state is one 64-bit number, the seed at
+ * first. */
 #ifndef BFC_PLAN_RANDOM_H
 #define BFC_PLAN_RANDOM_H
 
@@ -12,7 +13,7 @@ static inline uint64_t random_next(uint64_t *state) {
     return value;
 }
 
-/* Returns a random number from 0 to below 1, all equally likely. */
+/* Returns a random number that is at least 0 and below 1. */
 static inline double random_unit(uint64_t *state) {
     return (double)(random_next(state) >> 11) * 0x1p-53;
 }

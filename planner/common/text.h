@@ -1,4 +1,4 @@
-/* A text in memory, which its holder must free. */
+/* The bytes of a file, or bytes for a file to be written. The owner frees them by file_free. */
 #ifndef BFC_PLAN_TEXT_H
 #define BFC_PLAN_TEXT_H
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct file_text {
-    char *bytes; /* the text of a file has a zero byte after its end, at bytes[size] */
+    char *bytes; /* if the bytes were read from a file, a zero byte follows them, at bytes[size] */
     size_t size;
 };
 

@@ -2,8 +2,9 @@
 
 #include "base/atomic.h"
 
-/* The counters, which are all atomic. `wanted` and `done` count steps of the current part of the
- * work; `first` and `last` say where that part begins and ends, in percent of the whole. */
+/* The state of the progress counter; all of it is atomic. `wanted` is the number of steps of the
+ * part of the work that is under way, and `done` how many of these are done. `first` and `last` say
+ * at which percentages of the whole work that part begins and ends. */
 static uint64_t wanted, done;
 static uint64_t first, last;
 

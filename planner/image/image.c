@@ -29,8 +29,8 @@ void plan_seal(unsigned char *bytes, struct bfc_plan_header *header) {
     memcpy(bytes, header, sizeof *header);
 }
 
-/* Returns the class of a row, as the plan's file has it. BFC_PLAN_CROSSING is for rows whose
- * lifetime extends over the end of the prefix or of the period. */
+/* Returns how the file of the plan classifies the row by its lifetime. BFC_PLAN_CROSSING means that
+ * the row is freed after the end of the prefix or of the repetition that allocates it. */
 static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t row,
                                     uint64_t last_death, uint64_t period_birth) {
     const struct lifetime *r = &lifetimes->rows[row];
@@ -46,8 +46,8 @@ static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t 
 }
 
 /*
- * Returns the rows below lifetimes->visible, ordered by birth; rows with equal births keep their
- * order. NULL: no host memory.
+ * Returns the indexes of the rows that are allocations, ordered by birth, and rows of the same
+ * birth in their own order. NULL: the host has no memory.
  */
 static struct keyed *order_events(const struct lifetimes *lifetimes) {
     struct keyed *order = malloc(((size_t)lifetimes->visible + 1) * sizeof *order);
@@ -96,8 +96,9 @@ static bool fill_events(struct image *image) {
     return good;
 }
 
-/* Writes the anchors, sorted by token: the events that differ from all others in (device, size,
- * thread), which the token is a hash of. False: no host memory. */
+/* Writes the anchors, which are the events that differ from all others in (device, size, thread).
+ * The token is a hash of these three, so events are sorted by token and compared with their
+ * neighbours. False: the host has no memory. */
 static bool find_anchors(struct image *image, const uint32_t *devices) {
     const uint32_t n = image->header.events;
     struct keyed *tokens = malloc(((size_t)n + 1) * sizeof *tokens);

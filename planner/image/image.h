@@ -1,6 +1,6 @@
 /*
- * The bytes of a plan (layout/plan.h): made from what was packed, and read with every number
- * checked.
+ * Makes the bytes of a plan's file (layout/plan.h) from a finished plan, and reads such bytes,
+ * checking every number in them.
  */
 #ifndef BFC_PLAN_IMAGE_H
 #define BFC_PLAN_IMAGE_H
@@ -8,8 +8,8 @@
 #include "layout/plan.h"
 #include "planner/model/lifetimes.h"
 
-/* What a plan is made from. There is an offset for each row, and a bound and a peak for each
- * space. */
+/* A finished plan, of which the bytes are to be made: an offset for each row, and a lower bound and
+ * a peak for each space, all in bytes. */
 struct plan_content {
     const struct lifetimes *lifetimes;
     const uint64_t *offsets;
@@ -19,21 +19,22 @@ struct plan_content {
     uint64_t gap;
 };
 
-/* How many steps plan_image counts for each row (planner/common/watch.h). */
+/* How many steps of progress plan_image counts for each row (planner/common/watch.h). */
 #define IMAGE_STEPS 4u
 
-/* Makes the bytes of a plan; free `text` with file_free. */
+/* Makes the bytes of a plan's file. The caller frees `text` by file_free. */
 bool plan_image(const struct plan_content *content, struct file_text *text,
                 struct plan_error *error);
 
-/* Returns the offset at which a table of `bytes` bytes that begins at the offset `at` ends,
- * rounded up to BFC_PLAN_TABLE_ALIGN. */
+/* Returns where the next table of the file may begin if a table of `bytes` bytes begins at offset
+ * `at`: the table's end, rounded up to a multiple of BFC_PLAN_TABLE_ALIGN. */
 uint64_t plan_table_end(uint64_t at, uint64_t bytes);
 
-/* Copies the header to the beginning of a plan's bytes, with their checksum. */
+/* Computes the checksum of a plan's file, and writes the header with it to the beginning of the
+ * bytes. */
 void plan_seal(unsigned char *bytes, struct bfc_plan_header *header);
 
-/* A plan in memory. The pointers to its tables point into its text. */
+/* A plan that was read into memory. Its three tables point into `text`. */
 struct plan_file {
     const char *path;
     struct file_text text;
@@ -45,8 +46,8 @@ struct plan_file {
 
 bool plan_looks_like(const struct file_text *text);
 
-/* Reads the plan in `text` and owns the text from then on, even if it fails. Free the plan with
- * plan_free. */
+/* Reads a plan from `text` and checks it. The bytes of `text` then belong to the plan, or are freed
+ * on failure. The caller frees the plan by plan_free. */
 bool plan_parse(struct plan_file *plan, struct file_text *text, const char *path,
                 struct plan_error *error);
 void plan_free(struct plan_file *plan);

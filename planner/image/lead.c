@@ -7,8 +7,8 @@
 
 struct extension {
     const struct bfc_plan_header *plan;
-    const struct bfc_plan_anchor *anchors; /* anchors of the plan that is to be extended */
-    struct bfc_plan_header header;         /* header of the extended plan */
+    const struct bfc_plan_anchor *anchors; /* the anchors of the plan that is extended */
+    struct bfc_plan_header header;         /* the header of the new, extended plan */
     unsigned char *bytes;
     uint32_t lead;
 };
@@ -27,7 +27,8 @@ static void lay_out(struct extension *e, uint64_t program_hash) {
         plan_table_end(header->events_at, (uint64_t)header->events * sizeof(struct bfc_plan_event));
 }
 
-/* Adds the events before the loop, one tick long each. */
+/* Adds the allocations before the loop as events without an address. Their lifetimes are not known,
+ * so each gets one tick. */
 static void add_lead(const struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_event *events = (void *)(e->bytes + e->header.events_at);
     struct bfc_plan_arena *arenas = (void *)(e->bytes + e->header.arenas_at);
@@ -51,7 +52,8 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-/* Copies the loop's anchors, except anchors whose token an allocation before the loop also has. */
+/* Copies the anchors of the loop, except those whose token also an allocation before the loop has:
+ * that allocation would be mistaken for the anchor. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
     const struct bfc_plan_arena *arenas = table_of(e->plan, e->plan->arenas_at);

@@ -1,7 +1,7 @@
 /*
- * Extends the plan of a loop, which was found in a running job, for the next run of the program:
- * the allocations before the loop are put in front of it, so that a replay which begins with the
- * program finds all allocations in order.
+ * Extends a plan that a running job made of its own loop, so that the next run of the program can
+ * use it. The allocations before the loop are put in front of the plan's events: the next run then
+ * meets all its allocations in the plan's order, from the first one on.
  */
 #ifndef BFC_PLAN_LEAD_H
 #define BFC_PLAN_LEAD_H
@@ -11,22 +11,23 @@
 #include "planner/common/text.h"
 
 struct plan_lead_event {
-    uint64_t bytes; /* bytes that the program asked for */
+    uint64_t bytes; /* bytes that the program requested */
     uint32_t thread;
-    uint32_t reserved; /* zero */
+    uint32_t reserved; /* always zero */
 };
 
-/* The allocations before the first repetition of the loop, in order. */
+/* The allocations that the program made before the first repetition of the loop, in order. */
 struct plan_lead {
     struct plan_lead_event *list;
     uint32_t count;
 };
 
 /*
- * Makes the bytes of the extended plan; free `text` with file_free. `plan` is the checked bytes of
- * a plan without a prefix, for one device. Allocations before the loop get no address. `lead` NULL
- * means that they are not known; the plan then has no anchors, by which a replay could enter the
- * loop too early. False: no host memory.
+ * Makes the bytes of the extended plan; the caller frees `text` by file_free. `plan` points to the
+ * valid bytes of a plan for one device that has no allocations before its loop. The added
+ * allocations get no address. If `lead` is NULL, the allocations before the loop are not known; the
+ * new plan then has no anchors, because one of those allocations might look like an anchor and so
+ * begin the loop too early. False: the host has no memory.
  */
 bool plan_with_lead(struct file_text *text, const struct bfc_plan_header *plan,
                     const struct plan_lead *lead, uint64_t program_hash, struct plan_error *error);

@@ -16,7 +16,7 @@
 struct loop {
     struct lifetimes lifetimes;
     struct problem problem;
-    uint64_t *offsets; /* by row: its offset in the plan */
+    uint64_t *offsets; /* by row: its offset in bytes in the plan */
     uint64_t *peaks, *bounds;
     struct solve_result result;
 };
@@ -37,8 +37,8 @@ static uint64_t largest_size(const struct lifetimes *lifetimes) {
     return largest;
 }
 
-/* A loop whose blocks live one at a time needs no plan: the pool alone holds no more than the
- * largest of them. */
+/* Returns whether a plan is worth making. A loop of which only one block lives at a time needs
+ * none: the pool alone reserves no more than the largest block. */
 static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct plan_error *error) {
     const uint64_t bound = problem_bound(&loop->problem);
     if (bound == 0 || bound < least_bytes)

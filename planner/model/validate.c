@@ -9,16 +9,16 @@
 
 #define ROWS_PER_WATCH 4096
 
-/* The two rows that die last among rows of different kinds, where a row's kind is its class or
- * its stream. `first` dies after `second`. */
+/* Of the rows that use some addresses: the row that dies last, and the row that dies last among
+ * those of other kinds than the first one's. The kind of a row is its class (the rows that it may
+ * share memory with) or its stream. */
 struct latest {
     uint32_t first;
     uint32_t second;
 };
 
-/* A segment tree over addresses. For each node, `all` has the rows that die last among those
- * that cover the node's whole stretch of addresses, and `any` those among the rows that touch
- * it. */
+/* A segment tree over ranges of addresses. For each node, `all` is about the rows that cover all
+ * addresses of the node, and `any` about the rows that cover some of them. */
 struct tree {
     struct latest *all;
     struct latest *any;
@@ -31,11 +31,15 @@ struct validator {
     uint64_t align;
     uint64_t gap;
     struct plan_error *error;
-    uint32_t *class_of;   /* by row: the first row that it shares memory with */
-    uint64_t *class_size; /* by class: its largest row, rounded */
-    struct keyed *order;  /* rows that take room, by space and birth */
-    uint32_t count;       /* length of `order` */
-    uint64_t *cuts;       /* addresses at which rows begin or end, in rising order */
+    /* by row: the first row of those with which the row shares memory, which identifies this class
+     * of rows */
+    uint32_t *class_of;
+    /* by first row of a class: the size of the class's largest row in bytes, rounded up to
+     * `align` */
+    uint64_t *class_size;
+    struct keyed *order; /* the rows whose size is not 0, by space, and by birth within a space */
+    uint32_t count;      /* length of `order` */
+    uint64_t *cuts; /* the addresses at which the rows of a space begin or end, in rising order */
     uint32_t cuts_count;
     struct tree classes;
     struct tree streams;
@@ -96,8 +100,8 @@ static bool check_rows(struct validator *v) {
     return true;
 }
 
-/* Checks that the rows of each group follow each other. A row that shares memory with an earlier
- * row of the group is skipped. */
+/* Checks that in each group each row begins where the row before it ends. A row that shares memory
+ * with an earlier row of the group is skipped. */
 static bool check_groups(struct validator *v, uint64_t *ends, bool *begun, bool *seen) {
     for (uint32_t i = 0; i < v->lifetimes->count; i++) {
         const uint32_t group = v->lifetimes->rows[i].group;
@@ -167,8 +171,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns the row that dies last among `found` and the rows that the tree's entry `at` stands for,
- * without those of the same kind as `row`: of its stream or its class (kind_of). */
+/* Returns the row that dies last among `found` and the rows that `at` names, except those of the
+ * same kind as `row`: of its stream if by_stream is true, else of its class. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;
@@ -180,8 +184,8 @@ static uint32_t find_later(const struct validator *v, bool by_stream, struct lat
     return other;
 }
 
-/* Returns the row that dies last among the rows in the tree that touch the addresses [from, to)
- * and whose kind is not that of `row`; ROW_NONE: there is no such row. */
+/* Returns the row that dies last among the rows in the tree that use some of the addresses from
+ * `from` to before `to`, except those of the same kind as `row`. ROW_NONE: there is none. */
 static uint32_t tree_find(const struct validator *v, const struct tree *tree, bool by_stream,
                           uint32_t from, uint32_t to, uint32_t row) {
     uint32_t found = ROW_NONE;
@@ -254,7 +258,8 @@ static bool check_row(struct validator *v, uint32_t row) {
     return true;
 }
 
-/* Fills in v->cuts with the addresses at which the rows order[from, to) begin and end. */
+/* Fills in v->cuts with the addresses at which the rows order[from] to order[to - 1] begin and
+ * end. */
 static bool cut_addresses(struct validator *v, uint32_t from, uint32_t to) {
     const uint32_t n = (to - from) * 2;
     struct keyed *keyed = malloc(n * sizeof *keyed);
@@ -288,8 +293,8 @@ static bool check_space(struct validator *v, uint32_t from, uint32_t to) {
     return true;
 }
 
-/* Orders the rows by space, and by birth within a space: sorts by birth first, and the sort by
- * space, which is stable, keeps that order. */
+/* Orders the rows by space, and by birth within a space. It sorts by birth first: the sort by space
+ * is stable, and so it keeps the order of births. */
 static bool order_rows(struct validator *v, bool pinned_only) {
     const struct lifetime *rows = v->lifetimes->rows;
     v->count = 0;

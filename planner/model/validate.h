@@ -1,26 +1,31 @@
 /*
- * The independent validator: checks whether offsets are a valid plan. It shares only the rows with
- * the solvers. O(n log n): rows are swept in order of birth over a tree of addresses that holds,
- * for each stretch, the two latest deaths among rows that do not share memory with each other; a
- * second such tree does the same by streams.
+ * Checks whether offsets are a valid plan. It uses nothing of the code that finds plans, so that an
+ * error there is noticed.
+ *
+ * The rows are added in the order of their births to a tree over addresses. The tree has for each
+ * range of addresses the last two deaths among rows that may not share memory with each other. A
+ * second such tree has the last two deaths among rows of different streams. O(n log n).
  */
 #ifndef BFC_PLAN_VALIDATE_H
 #define BFC_PLAN_VALIDATE_H
 
 #include "planner/model/lifetimes.h"
 
-/* Steps that validate counts for each row (planner/common/watch.h). */
+/* How many steps of progress validate counts for each row (planner/common/watch.h). */
 #define VALIDATE_STEPS 12u
 
 /*
- * Returns whether every row is aligned, within 2^64 bytes, at its pin, at the offset of its alias,
- * right after its group's previous row, and apart from every row that is alive with it. The error
- * names the rows. `peaks` (by space, one entry where there are none) is set on success.
+ * Returns whether each row has a valid offset: a multiple of `align`, ending within 2^64 bytes,
+ * equal to its pin if it has one, equal to the offset of its alias, right behind the row before it
+ * in its group, and such that the row overlaps no row that is alive at the same time. If not, the
+ * error names the rows. On success, `peaks` gets the peak of each space; it has one element if
+ * there are no spaces.
  */
 bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64_t align,
               uint64_t gap, uint64_t *peaks, struct plan_error *error);
 
-/* Checks only whether the rows that have pins are apart from each other. */
+/* Returns whether the pins agree with each other: no two rows that have pins overlap while both are
+ * alive. */
 bool validate_pins(const struct lifetimes *lifetimes, uint64_t align, uint64_t gap,
                    struct plan_error *error);
 

@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/sort.h"
 
-/* A range of offsets, [from, to), at which the item cannot start. */
+/* Offsets from `from` to before `to`, at which the item to be placed cannot begin. */
 struct barred {
     uint64_t from;
     uint64_t to;
@@ -15,12 +15,13 @@ struct barred {
 struct fill {
     const struct arena *arena;
     uint32_t count;   /* number of pieces */
-    uint32_t *at;     /* by piece: its position in order of birth */
-    uint32_t *piece;  /* by position in order of birth: the piece */
-    uint32_t *item;   /* by piece: the item that it belongs to */
-    uint64_t *births; /* by position in order of birth: the piece's birth */
-    uint64_t *latest; /* tree of the latest deaths of placed pieces; its leaves stand at the indexes
-                         from `leaves` on */
+    uint32_t *at;     /* by piece: its number when pieces are ordered by birth */
+    uint32_t *piece;  /* by number in the order of births: the piece */
+    uint32_t *item;   /* by piece: the item that it is part of */
+    uint64_t *births; /* by number in the order of births: the birth of the piece, in ticks */
+    /* A binary tree: its leaves, from index `leaves` on, are the deaths of the placed pieces in the
+     * order of births (0: not placed), and each other node is the latest death below it. */
+    uint64_t *latest;
     uint32_t leaves;
     uint32_t *by_rank;
     struct barred *barred;
@@ -91,7 +92,7 @@ static void mark_placed(struct fill *fill, uint32_t item) {
     }
 }
 
-/* Returns how many pieces are born before this tick. */
+/* Returns how many pieces are born before the tick. */
 static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     uint32_t lo = 0, hi = fill->count;
     while (lo < hi) {
@@ -104,8 +105,8 @@ static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     return lo;
 }
 
-/* Whether the time from the end of `first` to the beginning of `second` exceeds the gap that
- * streams need between them. */
+/* Returns whether more than `gap` ticks lie between the end of `first` and the beginning of
+ * `second`. */
 static bool are_ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
     return second->birth > first->death && second->birth - first->death > gap;
 }
@@ -139,8 +140,8 @@ static bool bar_offsets(struct fill *fill, const struct piece *piece, const stru
     return true;
 }
 
-/* Bars those offsets of the piece's item at which the piece would overlap placed pieces; false:
- * the host has no memory. */
+/* Adds to fill->barred the offsets of the piece's item at which the piece would overlap a placed
+ * piece. False: the host has no memory. */
 static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t *offsets) {
     const struct arena *arena = fill->arena;
     const uint64_t gap = arena->streams ? arena->gap + (arena->gap < UINT64_MAX) : 0;
@@ -161,7 +162,8 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
         }
         const uint32_t at = node - fill->leaves;
         if (at >= end)
-            break; /* the further leaves are of pieces that are born too late to overlap */
+            /* the pieces of all further leaves are born too late to be alive with `piece` */
+            break;
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&
             !bar_offsets(fill, piece, &arena->pieces[other], offsets[fill->item[other]]))
@@ -176,8 +178,8 @@ static int by_from(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Returns the lowest offset that is not barred, or with `tightest` the start of the smallest hole
- * between the barred ranges. */
+/* Returns the lowest offset that no range of fill->barred forbids; if `tightest` is true, the
+ * beginning of the smallest hole between these ranges. */
 static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);

@@ -1,11 +1,11 @@
 /*
- * Hole filling: places items one by one into the holes between those already placed, at the lowest
- * place or in the tightest hole. Honours every constraint: pieces, pins, streams. A tree over
- * pieces in order of birth, holding the latest death of those placed, finds the pieces that a piece
- * overlaps: O(log n) for each piece met, so O(n × met × log n). After XLA's heap simulator and
- * TFLite's greedy planner.
+ * Hole filling: places items one by one, each at the lowest offset that is free or in the smallest
+ * hole that fits. It respects all constraints: pieces, pins and streams. A tree over the pieces in
+ * the order of births, which has the latest deaths of placed pieces, finds those that are alive
+ * with a given piece in O(log n) each. The idea is that of XLA's heap simulator and TFLite's greedy
+ * planner.
  *
- * Thread-safety: one workspace a thread; the arena is only read.
+ * Thread-safety: each thread needs its own struct fill; the arena is only read.
  */
 #ifndef BFC_PLAN_FILL_H
 #define BFC_PLAN_FILL_H
@@ -24,9 +24,9 @@ struct fill_result {
 };
 
 /*
- * Places all items, the pinned ones first, the others by rank. Gives up as soon as one ends above
- * `limit` bytes. `offsets` is by item. The caller must have checked that pinned items do not
- * overlap.
+ * Places all items: first those with pins, then the others by rising rank, at the lowest offset or
+ * (if `tightest`) in the smallest hole. Gives up when an item ends above `limit` bytes: `done` is
+ * then false. `offsets` is by item. The caller must have checked that pinned items do not overlap.
  */
 struct fill_result fill_pack(struct fill *fill, const uint32_t *rank, bool tightest, uint64_t limit,
                              uint64_t *offsets);

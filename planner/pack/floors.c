@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unplaced box of the section whose boxes' floors are being raised. */
+/* An unplaced box that is alive in the section of time which is being examined. */
 struct job {
-    int32_t top; /* the lowest top that the box can have: its floor plus its size */
+    int32_t top; /* the lowest end that the box can have: its floor plus its size */
     int32_t size;
     uint32_t box;
 };
@@ -55,7 +55,8 @@ void floors_forget(struct floors *s, uint32_t lo, uint32_t hi) {
     memset(s->changed + lo, false, hi - lo);
 }
 
-/* Writes the section's unplaced boxes into s->jobs by falling top; returns how many. */
+/* Writes the unplaced boxes of the section into s->jobs, by falling top. Returns how many there
+ * are. */
 static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     uint32_t count = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -73,8 +74,8 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Whether the lowest offset (floor) of any box of the section may rise. None rises if all boxes of
- * the section fit one on the other above the highest of these offsets. */
+/* Returns whether some box of the section may get a higher floor. None does if all its unplaced
+ * boxes, put on top of each other above the highest floor, fit below the capacity. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -85,9 +86,9 @@ static bool may_rise(const struct floors *s, uint32_t section) {
     return highest + sum > s->capacity;
 }
 
-/* Returns the lowest offset that a box of the section can have. If the boxes with the highest tops
- * do not all fit above this box, it lies above one of them, so its offset is not below the least of
- * their tops. */
+/* Returns the lowest offset that a box of the section can have. Suppose that the boxes with the
+ * highest tops do not all fit above this box. Then this box lies above one of them, so its offset
+ * is not below the least of their tops. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;
@@ -99,7 +100,8 @@ static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job)
     return floor;
 }
 
-/* Raises the floors of the section's boxes. False: a box would have to lie above the capacity. */
+/* Raises the floors of the section's boxes, and sets *rose if one has risen. False: a box would
+ * have to end above the capacity. */
 static bool tighten_section(struct floors *s, uint32_t section, bool *rose) {
     s->changed[section] = false;
     const uint32_t count = may_rise(s, section) ? gather_jobs(s, section) : 0;

@@ -1,48 +1,51 @@
 /*
- * Raises the floors of unplaced boxes: the lowest offsets at which they can still lie, given the
- * other boxes of their sections. The rule is "not first" of scheduling on one machine (Carlier and
- * Pinson, Management Science 1989). Thread-safety: one thread at a time.
+ * Raises the floors of boxes that are not placed yet. A floor is a lower limit of the offset that a
+ * box can still have. Boxes of the same section are alive together and cannot overlap, so each
+ * section limits the floors of its boxes, by the rule "not first" of scheduling on one machine
+ * (Carlier and Pinson, Management Science 1989). Not thread-safe.
  */
 #ifndef BFC_PLAN_FLOORS_H
 #define BFC_PLAN_FLOORS_H
 
 #include "planner/problem/packing_arena.h"
 
-#define FLOORS_PLACED (-1) /* stands for the floor of a box that is placed */
+#define FLOORS_PLACED (-1) /* the value of `low` for a box that is placed */
 
 struct job;
 
 struct floors {
-    int32_t *low; /* by box: its floor, in units, or FLOORS_PLACED; the caller fills it in */
+    int32_t *low; /* by box: its floor in units, or FLOORS_PLACED; the caller fills it in */
     const struct box *boxes;
-    /* by section: how often a box had no place in the section below the capacity */
+    /* by section of time: how often some box could not be placed in it below the capacity */
     uint32_t *blame;
-    uint32_t *list; /* the boxes of each section, one section after another */
-    /* by section: where its boxes begin in `list`; one more entry says where the last ones end */
+    uint32_t *list; /* the boxes of the first section, of the second, and so on */
+    /* by section of time: the index in `list` of its first box; a further element has the length of
+     * `list` */
     uint32_t *list_at;
-    /* by section: whether floors have risen since floors_raise examined the section */
+    /* by section of time: whether a floor in it has risen since floors_raise last examined it */
     bool *changed;
-    struct job *jobs; /* unplaced boxes of the section that is examined, by falling top */
+    struct job *jobs; /* the unplaced boxes of the section that is being examined, by falling top */
     int32_t capacity; /* the capacity in units */
 };
 
-/* False: no host memory; floors_free must be called all the same. */
+/* Allocates the memory for n boxes. False: the host has no memory; the caller must call floors_free
+ * nevertheless. */
 bool floors_make(struct floors *floors, const struct box *boxes, uint32_t n, uint32_t sections);
 void floors_free(struct floors *floors);
 
-/* To be called once, before floors_raise and the functions that serve it. The boxes are those of
+/* To be called once, after floors_make and before the functions below. The boxes must be those of
  * floors_make, but may be in another order. */
 void floors_begin(struct floors *floors, const struct box *boxes, uint32_t n, int32_t capacity,
                   uint32_t *blame);
 
-/* Notes that the floor of the box has risen, so that floors_raise examines its sections. */
+/* To be called when the floor of the box has risen, so that floors_raise examines its sections. */
 void floors_changed(struct floors *floors, uint32_t box);
 
-/* Notes that the sections [lo, hi) need not be examined. */
+/* Makes floors_raise skip the sections from `lo` to before `hi`, until a floor in them rises. */
 void floors_forget(struct floors *floors, uint32_t lo, uint32_t hi);
 
-/* Examines once each of the sections [lo, hi) that has changed, and sets *rose if it raises a
- * floor. False: a box would have to lie above the capacity. */
+/* Examines each section from `lo` to before `hi` in which a floor has risen, and sets *rose if it
+ * raises a floor. False: a box would have to end above the capacity. */
 bool floors_raise(struct floors *floors, uint32_t lo, uint32_t hi, bool *rose);
 
 #endif

@@ -38,7 +38,7 @@ static bool create_parts(struct arena_state *state) {
     return state->states && state->traits && state->best && measure_parts(state);
 }
 
-/* Hole filling ranks all items of the arena together. */
+/* Prepares hole filling, which needs the traits of all items of the arena, not of single parts. */
 static bool create_whole(struct arena_state *state) {
     const struct arena *arena = state->arena;
     const size_t n = (size_t)arena->count + 1;

@@ -7,9 +7,14 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define ENOUGH_SECONDS 2.5  /* least time of a run if neither a time nor a capacity is given */
-#define CAPACITY_SECONDS 60 /* time of a run if only a capacity is given, and not reached */
-#define GRACE_SECONDS 1.0   /* least time of a run with a capacity, even if it is reached */
+/* if neither a time nor a capacity is given, a run takes at least this long, unless no better plan
+ * is possible */
+#define ENOUGH_SECONDS 2.5
+/* if a capacity but no time is given, a run ends after this time even if it has not reached the
+ * capacity */
+#define CAPACITY_SECONDS 60
+/* if a capacity is given and reached, a run still goes on until this time, for a better plan */
+#define GRACE_SECONDS 1.0
 
 struct job {
     enum { JOB_NONE, JOB_GREEDY, JOB_IMPROVE, JOB_FILL } kind;
@@ -36,9 +41,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* Returns the peak that is good enough for the part: with it the part ends at the arena's bound,
- * or at the user's capacity if that is enough. No packing of the part can have a peak below
- * part->proved. */
+/* Returns the peak that is good enough for a packing of the part. With it the part ends at the
+ * arena's lower bound, or at the user's capacity if that is higher. A goal below part->proved would
+ * be impossible. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -66,8 +71,8 @@ static void advance_round(struct portfolio *portfolio) {
     portfolio->order++;
 }
 
-/* Makes the jobs of the first round, one order after another for all parts, so that a plan of all
- * parts exists early. */
+/* Chooses the next job of the first round, which packs each part in each fixed order. It takes all
+ * parts in one order before the next order, so that soon all parts have a packing. */
 static struct job next_greedy(struct portfolio *portfolio) {
     while (portfolio->order < FIXED_ORDERS) {
         struct arena_state *arena = &portfolio->arenas[portfolio->arena];
@@ -83,8 +88,8 @@ static struct job next_greedy(struct portfolio *portfolio) {
     return (struct job){.kind = JOB_NONE};
 }
 
-/* Chooses the next arena in rotation, and there either the highest part, which is to be
- * improved, or hole filling of the whole arena. */
+/* Chooses the next job after the first round. It takes the arenas in turn, and in the arena either
+ * improves the part that ends highest or tries hole filling. */
 static struct job next_improvement(struct portfolio *portfolio) {
     for (uint32_t tried = 0; tried < portfolio->problem->count; tried++) {
         struct arena_state *arena =
@@ -109,7 +114,7 @@ static struct job next_improvement(struct portfolio *portfolio) {
 static struct job next_job(struct portfolio *portfolio) {
     struct job job = {.kind = JOB_NONE};
     pthread_mutex_lock(&portfolio->lock);
-    /* the flag is written under the lock, which this thread holds */
+    /* A relaxed load suffices: `stop` is only written under the lock that this thread holds. */
     const bool stop = bfc_load_relaxed(&portfolio->stop);
     if (!stop || portfolio->order == 0)
         job = next_greedy(portfolio);

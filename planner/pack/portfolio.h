@@ -1,6 +1,7 @@
 /*
- * The state of a run of solve, and what its threads do: one job after another, as long as that may
- * lead to a better plan. The lock guards what several threads change.
+ * A run of the solver: what its threads share, and how they choose what to do. Each thread does one
+ * job after another, as long as a better plan is possible. The lock guards what several threads
+ * change.
  */
 #ifndef BFC_PLAN_PORTFOLIO_H
 #define BFC_PLAN_PORTFOLIO_H
@@ -12,41 +13,49 @@ struct portfolio {
     const struct problem *problem;
     const struct solve_options *options;
     struct arena_state *arenas;
-    uint32_t made; /* how many of `arenas` are initialized */
+    uint32_t made; /* how many elements of `arenas` are initialized */
     pthread_mutex_t lock;
-    bool stop; /* atomic; once it is set, only jobs of a first plan are still done */
+    /* atomic; once it is true, no further job is begun, except those that the first plan needs */
+    bool stop;
     double started;
     bool no_memory;
-    /* The next job of the first round: this order for this part of this arena, or for the arena's
-     * hole filling if `part` is the number of parts. */
+    /* The next job of the first round: to pack part number `part` of arena number `arena` in order
+     * number `order`. If `part` is the number of parts, the job is hole filling of the arena. */
     uint32_t order, arena, part;
-    /* its remainder by the number of arenas is the arena that is improved next */
+    /* rises with each job after the first round; its remainder by the number of arenas chooses the
+     * arena */
     uint32_t rotation;
 };
 
-/* False: no host memory; portfolio_conclude must be called all the same. */
+/* Prepares a run. False: the host has no memory; the caller must call portfolio_conclude
+ * nevertheless. */
 bool portfolio_create(struct portfolio *portfolio, const struct problem *problem,
                       const struct solve_options *options);
 
-/* A worker with room for any job. False: no host memory; free it with worker_free all the same. */
+/* Makes a worker whose memory suffices for any job of the run. False: the host has no memory; the
+ * caller must call worker_free nevertheless. */
 bool portfolio_create_worker(struct portfolio *portfolio, struct worker *worker);
 
-/* Does the next job. False: there is none left, or the worker lacks memory. Thread-safe. */
+/* Does the next job. False: no job is left, or the host has no memory for the worker.
+ * Thread-safe. */
 bool portfolio_work(struct portfolio *portfolio, struct worker *worker);
 
-/* With the lock held: whether the time is over or the best plan is good enough. */
+/* Returns whether the run may end after `seconds` seconds: its time is over, it was interrupted, or
+ * its best plan is good enough. The caller holds the lock. */
 bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
-/* With the lock held: the share of the work (0 to 1) that is done after `seconds` seconds, measured
- * by the way to a first plan as long as there is none, then by the time or the orders. */
+/* Returns which share of the run is done after `seconds` seconds, from 0 to 1, for a display of
+ * progress. Until there is a first plan, this is the share of the jobs that it needs; later, of the
+ * time or of all jobs of the first round. The caller holds the lock. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 
-/* With the lock held: the peak of the best plan so far, the sum over all arenas; UINT64_MAX: there
- * is no plan yet. */
+/* Returns the peak of the best plan so far, summed over all arenas; UINT64_MAX: there is no plan
+ * yet. The caller holds the lock. */
 uint64_t portfolio_peak(struct portfolio *portfolio);
 
-/* Writes the best plan once all workers have ended, as solve does, and frees the portfolio. With
- * `ran` false the run lacked host memory, and only the error is written. */
+/* Writes the best plan and the result as solve does, and frees the portfolio. To be called when all
+ * workers have ended. If `ran` is false, the run failed for want of host memory, and only the error
+ * is written. */
 bool portfolio_conclude(struct portfolio *portfolio, bool ran, uint64_t *offsets,
                         struct solve_result *result, struct plan_error *error);
 

@@ -7,25 +7,36 @@
 #include "planner/common/random.h"
 
 /*
- * A weight that is so much smaller than the other weights decides only between boxes that the other
- * traits do not tell apart, so the order is lexicographic.
+ * A weight that is this small compared with the others decides only between boxes that are equal by
+ * the others.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {0, 1, 1, 0},    /* prefers the largest area (width times size) */
-    {0, LESS, 0, 1}, /* prefers the largest crowd, among equals the largest width */
-    {1, 0, 1, 0},    /* prefers the largest area (span times size) */
-    {LESS, 0, 0, 1}, /* prefers the largest crowd, among equals the largest span */
-    {0, 1, LESS, 0}, /* prefers the largest width, among equals the largest size */
-    /* prefers the largest crowd, among equals the largest area (span times size) */
+    {0, 1, 1, 0}, /* boxes with the largest product of lifetime in sections and size come first */
+    /* boxes that are alive together with the most bytes come first; of equal ones those that live
+     * for the most sections */
+    {0, LESS, 0, 1},
+    {1, 0, 1, 0}, /* boxes with the largest product of lifetime in ticks and size come first */
+    /* boxes that are alive together with the most bytes come first; of equal ones those that live
+     * for the most ticks */
+    {LESS, 0, 0, 1},
+    /* boxes that live for the most sections come first; of equal ones the largest */
+    {0, 1, LESS, 0},
+    /* boxes that are alive together with the most bytes come first; of equal ones those with the
+     * largest product of lifetime in ticks and size */
     {LESS, 0, LESS, 1},
-    {1, 0, LESS, 0},  /* prefers the largest span, among equals the largest size */
-    {0, LESS, 1, 0},  /* prefers the largest size, among equals the largest width */
-    {1, 0, -LESS, 0}, /* prefers the largest span, among equals the smallest size */
-    {0, 1, 0.5, 1},   /* prefers the largest sum of width, crowd and half the size */
+    {1, 0, LESS, 0}, /* boxes that live for the most ticks come first; of equal ones the largest */
+    /* the largest boxes come first; of equal ones those that live for the most sections */
+    {0, LESS, 1, 0},
+    /* boxes that live for the most ticks come first; of equal ones the smallest */
+    {1, 0, -LESS, 0},
+    /* boxes with the largest sum of three logarithms come first: of the lifetime in sections, of
+     * the most bytes live at the same time, and half that of the size */
+    {0, 1, 0.5, 1},
 };
 
-/* A segment tree whose leaves are the live bytes of each section, and whose nodes are maxima. */
+/* A binary tree: its leaves are the live bytes of the sections, and each other node is the larger
+ * of its two children. */
 struct crowd_tree {
     uint64_t *most;
     uint32_t leaves;
@@ -40,7 +51,8 @@ static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t
     uint64_t *live = tree->most + sections;
     for (uint32_t i = 0; i < n; i++) {
         live[boxes[i].birth] += boxes[i].size;
-        /* a difference below 0 wraps around, and the sum wraps back */
+        /* The unsigned difference may wrap around below 0; the sum then wraps back, so it is
+         * right. */
         live[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 1; s < sections; s++)
@@ -64,9 +76,9 @@ static uint64_t tree_most(const struct crowd_tree *tree, uint32_t from, uint32_t
 }
 
 /*
- * The base-2 logarithm of value + 1: the exponent of the float, plus the logarithm of its mantissa
- * m in [1, 2) by the series of 2 artanh((m - 1) / (m + 1)). libm is not used, since its results
- * differ between systems, and since a job must not need a further library.
+ * Returns the base-2 logarithm of value + 1: the exponent of the float, plus the logarithm of its
+ * mantissa m by the series of 2 artanh((m - 1) / (m + 1)). libm is not used, because its results
+ * differ between systems, and because a job must not need another library.
  */
 static float log_of(uint64_t value) {
     const float one_more = (float)value + 1;

@@ -1,7 +1,9 @@
 /*
- * The order in which a greedy packer prefers boxes: by weighted sums of the logarithms of their
- * span (in ticks), width (in sections), size and crowd (the most live bytes that they meet), after
- * MiniMalloc's orders (Moffitt, ASPLOS 2023) and XLA's and TFLite's greedy ones.
+ * Computes in which order a greedy packer places boxes. The worth of a box is a weighted sum of
+ * four traits, each as a logarithm: its span (lifetime in ticks), its width (lifetime in sections),
+ * its size, and its crowd (the most bytes that are live at any time of its life). The box of the
+ * highest worth comes first. The orders follow those of MiniMalloc (Moffitt, ASPLOS 2023), XLA and
+ * TFLite.
  */
 #ifndef BFC_PLAN_RANKS_H
 #define BFC_PLAN_RANKS_H
@@ -12,7 +14,9 @@
 #include "planner/problem/packing_arena.h"
 
 struct traits {
-    float span, width, size, crowd; /* base-2 logarithms; the span is in ticks */
+    /* base-2 logarithms of the lifetime in ticks, the lifetime in sections, the size in bytes, and
+     * the most bytes that are live during the box's lifetime */
+    float span, width, size, crowd;
 };
 
 struct weights {
@@ -23,36 +27,39 @@ struct weights {
 extern const struct weights fixed_orders[FIXED_ORDERS];
 
 /*
- * The traits of n boxes whose sections are below `sections`; `spans` is by item and `item` by box.
- * False: no host memory.
+ * Computes the traits of n boxes, whose sections are numbered below `sections`. `item` has each
+ * box's item, and `spans` each item's lifetime in ticks. False: the host has no memory.
  */
 bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
                    const uint32_t *item, const uint64_t *spans);
 
-/* Computes the worth of each box by the weights. A box of higher worth is placed earlier. */
+/* Computes the worth of each box as the sum of its traits times the weights. Boxes of higher worth
+ * are placed earlier. */
 void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights);
 
 /*
- * ranks_draw returns random weights; ranks_disturb adds noise of a random strength to each worth.
+ * ranks_draw returns random weights. ranks_disturb adds a random number to the worth of each box,
+ * up to a limit that is itself random.
  */
 struct weights ranks_draw(uint64_t *random);
 void ranks_disturb(double *worth, uint32_t n, uint64_t *random);
 
-/* The difference between the highest and the lowest worth of n boxes (n at least 1), and a little
- * more, so that it is not 0. */
+/* Returns the difference between the highest and the lowest worth of n boxes (at least one), plus a
+ * little, so that it is never 0. */
 double ranks_spread(const double *worth, uint32_t n);
 
 /*
- * Lifts the worth of boxes that meet a section with much blame, so that boxes which made earlier
- * tries fail are placed earlier, as constraint solvers weigh constraints by their failures
- * (Boussemart, Hemery, Lecoutre and Sais, ECAI 2004). The box with most blame is lifted by
- * `strength` times the spread, the others in proportion.
+ * Raises the worth of boxes in whose sections earlier packings failed, so that these boxes are
+ * placed earlier, as constraint solvers weigh constraints by their failures (Boussemart, Hemery,
+ * Lecoutre and Sais, ECAI 2004). `blame` has the number of failures of each section. The box of the
+ * section with most failures gets `strength` times the spread of all worths, the others get less in
+ * proportion.
  */
 void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
                  double strength);
 
-/* Sets rank[i] to 0 for the box of highest worth, and so on. `spare` has room for n. False: no host
- * memory. */
+/* Writes the rank of each box: 0 for the box of the highest worth, and so on. `spare` is working
+ * memory for n elements. False: the host has no memory. */
 bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare);
 
 #endif

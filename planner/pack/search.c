@@ -8,72 +8,75 @@
 #include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
-#define NODES_PER_LOOK 256 /* how many steps are made between two readings of the stop flag */
+#define NODES_PER_LOOK 256 /* `stop` is read once in this many steps of the search */
 #define NO_ENTRY UINT32_MAX
-/* the largest capacity; the sum of two such numbers fits into 31 bits */
+/* the largest capacity in units, so that the sum of two offsets fits into 31 bits */
 #define MOST_UNITS ((uint64_t)1 << 29)
 
 /*
- * An unplaced box, and the lowest offset that the placed boxes leave it. Boxes are numbered by
- * rank.
+ * An unplaced box, given by its rank, and its floor: the lowest offset that the placed boxes leave
+ * it.
  */
 struct entry {
     uint64_t floor;
     uint32_t box;
 };
 
-/* Unplaced boxes that are to be packed apart from all others, ordered by floor and number. */
+/* Unplaced boxes that can be packed without regard to other unplaced boxes. Their entries are
+ * ordered by floor, then by rank. */
 struct group {
-    size_t at; /* index of its first entry in the pool */
+    size_t at; /* index of the group's first entry in search.pool */
     uint32_t count;
-    uint32_t lo, hi; /* all its boxes lie in the sections [lo, hi) */
-    uint64_t hash;   /* hash of its boxes and their floors */
+    uint32_t lo, hi; /* the group's boxes are alive only from section `lo` to before section `hi` */
+    uint64_t hash;   /* hash of the group's boxes and their floors */
 };
 
 /*
- * A group being packed. Its candidate is placed, and the rest is packed in deeper frames. If that
- * fails, the candidate may not lie where it was, which lifts its floor, and the group, now more
- * constrained, is searched again.
+ * A group that is being packed. One of its boxes, the candidate, is placed at its floor, and the
+ * other boxes are packed in deeper frames. If they do not fit, the candidate may not lie there: its
+ * floor is raised, and another candidate is tried.
  */
 struct frame {
     struct group group;
-    uint64_t entered; /* the hash that the group had at first */
+    uint64_t entered; /* the group's hash when the frame was entered */
     uint32_t placed;  /* the value of search.placed_count when the frame was entered */
     uint32_t groups;  /* the value of search.groups_count when the frame was entered */
     size_t pool_used; /* the value of search.pool_used when the frame was entered */
-    uint32_t child;   /* the group that is being packed below the candidate */
-    uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
+    uint32_t child;   /* index of the next group to be packed after the candidate is placed */
+    uint32_t tried; /* index of the candidate's entry in the group; NO_ENTRY: none was placed yet */
 };
 
-/* A group of boxes that is known not to fit below the capacity. */
+/* A group of boxes that is known not to fit below the capacity, identified by its hash. */
 struct failure {
     uint64_t hash;
-    uint32_t run; /* number of the run of search_run that noted the failure; a failure of an earlier
-                     run does not count */
+    /* number of the call of search_run that found this failure; other calls ignore it */
+    uint32_t run;
 };
 
 struct search {
-    struct box *boxes; /* by rank */
+    struct box *boxes; /* the boxes to be packed, by rank */
     uint32_t n;
-    uint64_t unit;     /* bytes */
-    uint64_t capacity; /* counted in units, as all sizes and floors are */
-    int32_t *stacked;  /* by section: bytes of boxes looked at so far */
-    uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
-    int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
-    uint32_t *blame;   /* by section: how often the section needed more than the capacity */
-    uint32_t blamed;   /* number of sections for which `blame` has counts */
+    uint64_t unit;     /* bytes in a unit: the greatest common divisor of all sizes */
+    uint64_t capacity; /* in units, as all sizes, offsets and floors are */
+    int32_t *stacked;  /* by section of time: working memory of weigh_sections */
+    /* by section of time: the lowest offset that some unplaced box there can have */
+    uint64_t *floor;
+    int32_t *need;   /* by section of time: the lowest peak that its unplaced boxes still allow */
+    uint32_t *blame; /* by section of time: how often its boxes did not fit below the capacity */
+    uint32_t blamed; /* number of elements of `blame` */
     enum search_focus focus;
-    uint32_t effort;    /* how often the floors are raised at each node */
-    uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
-    uint32_t *skip; /* by section, for paint_floors: the next section whose floor is not set yet */
-    uint64_t *bits; /* bit set of boxes, which drain_bits reads in rising order */
-    /* by section, written by split_group: which part of the group has the section */
+    uint32_t effort; /* how often floors are raised at each node (floors.h) */
+    /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
+    uint32_t *crossing;
+    uint32_t *skip; /* by section of time: working memory of paint_floors */
+    uint64_t *bits; /* a bit for each box, used by drain_bits */
+    /* by section of time: the number of its part in split_group */
     uint32_t *part_of;
-    uint64_t *offsets; /* by rank */
+    uint64_t *offsets; /* by rank: the offset of the box, if it is placed */
     struct floors floors;
-    uint32_t *placed; /* the placed boxes, as a stack */
+    uint32_t *placed; /* the ranks of the placed boxes, in the order of placing */
     uint32_t placed_count;
-    uint32_t reached; /* the most boxes that were placed at once */
+    uint32_t reached; /* the most boxes that were placed at the same time */
     struct entry *pool;
     size_t pool_used, pool_room;
     struct group *groups;
@@ -122,8 +125,8 @@ void search_destroy(struct search *s) {
     free(s);
 }
 
-/* Keeps the counts of search_blame from earlier runs if the number of sections is the same;
- * otherwise all become 0. False: no host memory. */
+/* Keeps the counts of failures from earlier runs if the number of sections is the same, else sets
+ * them to 0. False: the host has no memory. */
 static bool make_blame(struct search *s, uint32_t sections) {
     if (s->blame && s->blamed == sections)
         return true;
@@ -197,8 +200,8 @@ static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
-/* Counts the box as placed. Returns whether this leaves a border between sections that no
- * unplaced box spans any more. */
+/* Marks the box as placed. Returns whether some border between two sections now has no unplaced box
+ * that is alive on both sides. */
 static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
@@ -222,8 +225,8 @@ static void undo_places(struct search *s, uint32_t placed) {
         put_back(s, s->placed[--s->placed_count]);
 }
 
-/* Writes an entry with this floor for each box in s->bits to `out`, in rising order, and empties
- * s->bits. Returns the number of entries. */
+/* Empties s->bits, which has a bit for each box. For each bit that was set it writes an entry with
+ * the floor `floor` to `out`, by rising rank. Returns their number. */
 static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
     uint32_t count = 0;
     for (uint32_t word = 0; word <= s->n / 64; word++) {
@@ -238,7 +241,8 @@ static bool entry_precedes(struct entry a, struct entry b) {
     return a.floor != b.floor ? a.floor < b.floor : a.box < b.box;
 }
 
-/* Merges two ordered lists from their ends on, so that `out` may be `a` if it has room for both. */
+/* Merges two ordered lists into `out`, from their ends on, so that `out` may be the same array as
+ * `a` if it has room for both. */
 static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
                           const struct entry *b, uint32_t bn) {
     uint32_t i = an, j = bn;
@@ -254,9 +258,10 @@ static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
 }
 
 /*
- * Computes the rest of a group after the box of entry `index` is placed. Boxes whose lifetimes
- * overlap that box get its top as their floor, if theirs was lower. Merging restores the order,
- * since all lifted boxes have the same floor. False: no host memory.
+ * Computes the group that is left when the box of entry `index` is placed at its floor. Unplaced
+ * boxes that are alive together with this box get its top as their floor, unless theirs is higher.
+ * These raised entries all have the same floor, so merging them with the others restores the order.
+ * False: the host has no memory.
  */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
@@ -298,14 +303,15 @@ static uint32_t find_unpainted(uint32_t *skip, uint32_t section) {
     return section;
 }
 
-/* Sets the floor of each section to the lowest one of its boxes. As boxes come by rising floor, the
- * first one that covers a section decides, and `skip` passes over sections that are decided. */
+/* Sets s->floor of each section to the lowest floor of the group's boxes in it. The boxes come by
+ * rising floor, so the first one in a section decides; s->skip leads past sections that are
+ * decided. */
 static void paint_floors(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t left = group->hi - group->lo;
     for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
-        s->floor[i] = UINT64_MAX; /* keeps this value if the section has no box */
+        s->floor[i] = UINT64_MAX; /* a section without a box keeps this value */
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
@@ -318,8 +324,8 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
 }
 
-/* Adds one box to its sections, for weigh_sections; returns the most that any of these sections
- * needs. The loop has no branches, so that compilers vectorise it. */
+/* Adds a box to the sections where it is alive, for weigh_sections. Returns the highest peak that
+ * one of them needs. The loop has no branches, so that compilers vectorise it. */
 static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
                          int32_t floor, int32_t size) {
     int32_t most = 0;
@@ -332,16 +338,16 @@ static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint
     return most;
 }
 
-/* Blames the sections of a box that need more than the capacity. */
+/* Counts a failure for each section of the box that needs more than the capacity. */
 static void blame_sections(struct search *s, const struct box *box, int32_t floor) {
     for (uint32_t i = box->birth; i < box->death; i++)
         s->blame[i] += (uint32_t)(floor + s->stacked[i]) > s->capacity;
 }
 
 /*
- * Computes the peak that each section needs: its boxes are jobs on one machine with their floors as
- * release dates, so boxes with floor f or higher end at f plus their sum or later (Jackson's
- * bound). False when a section needs more than the capacity.
+ * Computes the peak that each section needs at least. Its unplaced boxes cannot overlap, so those
+ * with floor f or higher end at f plus the sum of their sizes, or higher (Jackson's bound for jobs
+ * on one machine). False: a section needs more than the capacity.
  */
 static bool weigh_sections(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -360,8 +366,8 @@ static bool weigh_sections(struct search *s, const struct group *group) {
     return true;
 }
 
-/* Copies raised floors into the group's entries and sorts these by insertion, as most of them stay
- * where they are. */
+/* Copies raised floors into the group's entries and sorts them. Insertion sort suits, because most
+ * entries keep their places. */
 static void sort_entries(struct search *s, struct group *group) {
     struct entry *list = s->pool + group->at;
     for (uint32_t i = 0; i < group->count; i++) {
@@ -377,8 +383,8 @@ static void sort_entries(struct search *s, struct group *group) {
 }
 
 /*
- * Raises the floors of the group's boxes (floors.h), s->effort times. False when the group does not
- * fit.
+ * Raises the floors of the group's boxes s->effort times (floors.h). False: the group does not fit
+ * below the capacity.
  */
 static bool tighten_group(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -405,8 +411,8 @@ static void note_failure(struct search *s, uint64_t hash) {
     s->table[hash >> (64 - TABLE_BITS)] = (struct failure){hash, s->run};
 }
 
-/* Cuts the sections [lo, hi) at each border that no unplaced box spans, and numbers the parts from
- * left to right. Returns the number of parts. */
+/* Cuts the sections from `lo` to before `hi` at each border where no unplaced box is alive on both
+ * sides, and numbers the parts. Returns their number. */
 static uint32_t number_parts(struct search *s, uint32_t lo, uint32_t hi) {
     uint32_t part = 0;
     for (uint32_t i = lo; i < hi; i++) {
@@ -422,8 +428,8 @@ static int fewer_first(const void *a, const void *b) {
     return (x->count > y->count) - (x->count < y->count);
 }
 
-/* Splits a group at the borders between sections that no unplaced box spans, and adds the parts as
- * groups, the one with the fewest boxes first. */
+/* Splits a group at the borders between sections where no unplaced box is alive on both sides. Adds
+ * the parts as groups, the one with the fewest boxes first. False: the host has no memory. */
 static bool split_group(struct search *s, const struct group *group) {
     const uint32_t parts = number_parts(s, group->lo, group->hi);
     const uint32_t first = s->groups_count;
@@ -457,7 +463,8 @@ static bool split_group(struct search *s, const struct group *group) {
     return true;
 }
 
-/* Chooses the section to work on, by s->focus. paint_floors must have been called for the group. */
+/* Chooses the section in which a box is placed next, by s->focus. Uses the results of paint_floors
+ * and weigh_sections for the group. */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
     const bool last = s->focus == SEARCH_LOWEST_LAST || s->focus == SEARCH_TIGHTEST_LAST;
     const bool tightest = s->focus == SEARCH_TIGHTEST || s->focus == SEARCH_TIGHTEST_LAST;
@@ -475,10 +482,9 @@ static uint32_t choose_section(const struct search *s, const struct group *group
 }
 
 /*
- * Chooses the next box: the first one, by floor and rank, whose floor is that of the chosen
- * section. If it also covers a section with a lower floor, the choice is made again for that
- * section, and so on; it ends because floors fall each time. No unplaced box can come under the
- * chosen one.
+ * Chooses the box to be placed next: in the chosen section, the first one by floor and rank that
+ * has the section's floor. If this box is also alive in a section with a lower floor, that section
+ * is taken instead, until there is none: then no unplaced box can still be put below it.
  */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -499,8 +505,8 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
 }
 
 /*
- * Rules out that the box of entry `index` lies at its floor. This box must then lie above another
- * unplaced box, so its floor rises to the lowest top that another unplaced box can have. False: no
+ * Rules out that the box of entry `index` lies at its floor. The box must then lie on top of
+ * another unplaced box, so its floor rises to the lowest top that such a box can have. False: no
  * such top is within the capacity.
  */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
@@ -536,13 +542,14 @@ static void enter_group(struct search *s, struct group group) {
                                            .tried = NO_ENTRY};
 }
 
-/* Drops the groups, and their entries, that were made when the frame's candidate was placed. */
+/* Removes the groups and entries that were added when the frame's candidate was placed. */
 static void drop_lists(struct search *s, const struct frame *f) {
     s->groups_count = f->groups;
     s->pool_used = f->pool_used;
 }
 
-/* Starts on the next group below the frame's candidate; false: all are packed. */
+/* Begins to pack the next of the groups that are left after the frame's candidate was placed.
+ * False: all of them are packed. */
 static bool next_child(struct search *s, struct frame *f) {
     if (f->child == s->groups_count)
         return false;
@@ -550,7 +557,7 @@ static bool next_child(struct search *s, struct frame *f) {
     return true;
 }
 
-/* Places the frame's entry; false when that cannot lead to a packing. */
+/* Places the box of the frame's entry `index`. False: the other boxes cannot all fit then. */
 static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     const struct entry chosen = s->pool[f->group.at + index];
     struct group rest;
@@ -574,7 +581,8 @@ static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     return added;
 }
 
-/* Tries candidates, excluding each that has failed, until one can be placed; false: none can. */
+/* Places a candidate of the frame. If it cannot lie at its floor, it is ruled out there, and
+ * another one is tried. False: none can be placed, or the node limit is reached. */
 static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     while (!s->no_memory && *nodes > 0) {
         undo_places(s, f->placed);
@@ -593,10 +601,12 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
 }
 
 static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool *stop) {
-    bool solved = false; /* the result of the frame that was just left */
+    /* whether the frame that was just left has packed all boxes of its group */
+    bool solved = false;
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
-        /* this thread may read an old value, but a search that stops a little late does no harm */
+        /* A relaxed load may return an old value, which only makes the search stop a little
+         * later. */
         if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop)))
             return SEARCH_STOPPED;
         if (!solved && !next_candidate(s, f, &nodes)) {
@@ -626,8 +636,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Sets the unit in which sizes are counted, the greatest common divisor of all sizes. False when
- * the capacity is more than MOST_UNITS. */
+/* Sets s->unit to the greatest common divisor of all sizes, and the capacity in such units. False:
+ * it is above MOST_UNITS. */
 static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uint64_t capacity) {
     s->unit = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -1,16 +1,20 @@
 /*
- * Canonical depth-first search: packs boxes below a capacity, or shows that it cannot be done.
+ * Searches for a packing of boxes below a capacity, or proves that there is none. It is a
+ * depth-first search, each node of which places one box.
  *
- * Boxes are placed by rising offset, each as low as it goes (any packing can be pushed down into
- * this form), ties by a fixed order. After MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi
- * 10.1145/3623278.3624752): a node is given up when the floor of some section and what is still to
- * be placed there exceed the capacity; a box is not placed at or above the top that another could
- * have had (dominance); where no unplaced box spans, the rest is solved in independent halves.
- * Beyond it: partial packings that left the same boxes with the same floors are recognised by a
- * hash and not searched twice (a transposition table, as in chess programs; a false match, 1 in
- * 2^64, can only cost completeness, never validity), and the stack is explicit.
+ * Boxes are placed by rising offset, each as low as it can lie; every packing can be pushed down
+ * into this form. As in MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752), a
+ * node is given up when the boxes still to be placed in some section cannot fit there below the
+ * capacity. A box is not placed where another box would fit below it. At times that no unplaced box
+ * spans, the problem is divided into independent ones.
  *
- * Exponential at worst; about n words copied a node. Thread-safety: one workspace a thread.
+ * In addition, what is left to pack is recognised by a hash of boxes and floors, and not searched
+ * again if it has failed before (a transposition table, as in chess programs). A false match, with
+ * a chance of 1 in 2^64, can make the search miss a packing, but never return a wrong one. The
+ * stack is explicit.
+ *
+ * The time is exponential at worst; each node copies about n words. Thread-safety: each thread
+ * needs its own struct search.
  */
 #ifndef BFC_PLAN_SEARCH_H
 #define BFC_PLAN_SEARCH_H
@@ -22,17 +26,18 @@
 struct search; /* the working memory of one thread */
 
 enum search_result {
-    SEARCH_FOUND,     /* there is a packing, and its offsets are set */
-    SEARCH_EXHAUSTED, /* there is no packing below the capacity */
-    SEARCH_STOPPED,   /* the search ended early: by the node limit, by the stop flag, or because the
-                         capacity is too many units */
+    SEARCH_FOUND,     /* there is a packing, and its offsets were written */
+    SEARCH_EXHAUSTED, /* there is no packing with a peak of at most the capacity */
+    /* The search ended without a result: the node limit was reached, `stop` was set, or the
+     * capacity is too large when counted in units. */
+    SEARCH_STOPPED,
     SEARCH_NO_MEMORY,
 };
 
 /*
- * At which section a node places a box: the one with the lowest floor or the one with the least
- * slack, and the first or the last of equal ones. No focus is best in general, so all are tried: an
- * instance that is easy with one can be hard with another.
+ * In which section the next box is placed: the one with the lowest floor (LOWEST) or the one with
+ * the least room to spare (TIGHTEST), and of equal sections the first or the last. All are tried,
+ * because a problem that is hard with one of them can be easy with another.
  */
 enum search_focus {
     SEARCH_LOWEST,
@@ -42,28 +47,28 @@ enum search_focus {
     SEARCH_FOCUSES
 };
 
-/* An effort below this number says how often the floors are raised at each node (floors.h): less is
- * faster, more prunes more. No effort is best in general. */
+/* The effort of a search is how often it raises floors at each node (floors.h): 0 to SEARCH_EFFORTS
+ * - 1. A low effort makes nodes faster; a high effort makes them fewer. */
 #define SEARCH_EFFORTS 3
 
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
-/* How far the last run got: the largest number of boxes in any of its partial packings. */
+/* Returns the most boxes that the last search had placed at the same time. */
 uint32_t search_reached(const struct search *search);
 
 /*
- * Counts for each section how often it needed more than the capacity, so that a node was given up,
- * since the last search_forget. NULL: there was no search yet. search_forget must be called before
- * other boxes are searched.
+ * Returns for each section how often its boxes did not fit below the capacity, since the last
+ * search_forget; NULL: there was no search since. search_forget must be called before other boxes
+ * are searched.
  */
 const uint32_t *search_blame(const struct search *search);
 void search_forget(struct search *search);
 
 /*
- * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
- * bytes, in at most `nodes` nodes, trying low ranks first. The search ends soon after `stop`, which
- * is atomic, is set.
+ * Searches for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
+ * bytes. It visits at most `nodes` nodes and tries boxes of low rank first. It ends soon after the
+ * atomic flag `stop` is set. `offsets` is by box.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,

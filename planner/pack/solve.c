@@ -9,14 +9,14 @@
 #include "planner/pack/portfolio.h"
 
 #define LOOK_NANOSECONDS 20000000
-/* the most that the number of threads times the number of boxes may be, which bounds the memory
- * of the threads' workspaces */
+/* The number of threads times the number of rows is at most about this, because the working memory
+ * of each thread grows with the number of rows. */
 #define MOST_BOXES_AT_ONCE 16000000
 
 struct team {
     struct portfolio portfolio;
-    pthread_cond_t idle; /* signalled when the last worker has ended */
-    unsigned working;    /* threads that run; guarded by the portfolio's lock */
+    pthread_cond_t idle; /* signalled when the last thread of the team has ended */
+    unsigned working; /* number of threads that have not ended; guarded by the portfolio's lock */
 };
 
 struct member {
@@ -70,8 +70,8 @@ static unsigned count_members(const struct portfolio *portfolio) {
     return portfolio->options->threads < most ? portfolio->options->threads : most;
 }
 
-/* Runs up to count_members() threads, fewer if no more can be started. False: there is none, or no
- * host memory. */
+/* Runs up to count_members() threads, or fewer if no more can be started, and waits until they end.
+ * False: no thread could be started, or the host has no memory. */
 static bool run_team(struct team *team) {
     struct portfolio *portfolio = &team->portfolio;
     const unsigned wanted = count_members(portfolio);

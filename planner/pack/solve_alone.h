@@ -1,6 +1,6 @@
 /*
- * Runs the portfolio in the calling thread, for use inside a job: the library that is preloaded
- * there must not refer to pthread_create by name.
+ * Runs the solver in the calling thread. It is for planning inside a job: the preloaded library
+ * must not refer to pthread_create by name.
  */
 #ifndef BFC_PLAN_SOLVE_ALONE_H
 #define BFC_PLAN_SOLVE_ALONE_H
@@ -9,8 +9,8 @@
 #include "planner/problem/packing_arena.h"
 
 /*
- * As solve (solve.h), but ignores options->threads. Once interrupted it starts no further job, and
- * fails if there is no plan yet.
+ * Does what solve does (solve.h), but in the calling thread alone: it ignores options->threads.
+ * When it is interrupted it starts no further work, and fails if it has no plan yet.
  */
 bool solve_alone(const struct problem *problem, const struct solve_options *options,
                  uint64_t *offsets, struct solve_result *result, struct plan_error *error);

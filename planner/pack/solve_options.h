@@ -7,27 +7,35 @@
 
 struct solve_progress {
     uint64_t bound; /* the lower bound in bytes, for all arenas together */
-    uint64_t peak;  /* peak of the best plan so far; UINT64_MAX: there is none yet */
+    uint64_t peak;  /* peak of the best plan so far in bytes; UINT64_MAX: there is none yet */
     double seconds; /* seconds since the start of the run */
-    double share;   /* share of the work or of the time limit that is over, 0 to 1 */
+    double share;   /* how much of the work or of the time limit is over, from 0 to 1 */
 };
 
 struct solve_options {
-    double seconds;    /* time limit; negative: 2.5 s, or up to 60 s to reach a capacity */
-    double enough;     /* a peak of at most this many times the lower bound ends the run; 0: not
-                        * used */
-    uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
+    /* time limit in seconds; negative: none is given, so a run takes about 2.5 s, or up to 60 s to
+     * reach a given capacity */
+    double seconds;
+    /* the run ends when the peak is at most this many times the lower bound; 0: this never ends
+     * it */
+    double enough;
+    /* the run may end when the peak, summed over all arenas, is at most so many bytes; UINT64_MAX:
+     * not given */
+    uint64_t capacity;
     unsigned threads;
     uint64_t seed;
-    const bool *interrupted;                                 /* atomic */
-    void (*progress)(const struct solve_progress *progress); /* called every 20 ms; may be NULL */
+    const bool *interrupted; /* atomic; the run ends soon after it is set */
+    /* solve calls it about every 20 ms; may be NULL */
+    void (*progress)(const struct solve_progress *progress);
 };
 
 struct solve_result {
     uint64_t bound;
-    uint64_t peak;   /* the peak of the plan; UINT64_MAX: no plan has a peak below 2^64 */
-    uint64_t *peaks; /* by arena; the caller frees it */
-    bool optimal;    /* no plan has a lower peak */
+    /* the peak of the plan, summed over all arenas; UINT64_MAX: no plan below 2^64 bytes was
+     * found */
+    uint64_t peak;
+    uint64_t *peaks; /* by arena: its peak; the caller frees the array */
+    bool optimal;    /* whether it is proved that no plan has a lower peak */
 };
 
 #endif

@@ -6,33 +6,37 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define BOXES_PER_LOOK 4096 /* how many boxes are placed between two readings of the stop flag */
+#define BOXES_PER_LOOK 4096 /* the stop flag is read once in this many placed boxes */
 
 struct node {
-    uint32_t death; /* the least death of the unplaced boxes below the node of the tree */
-    uint32_t rank;  /* the best rank of the unplaced boxes below the node */
+    uint32_t death; /* the earliest death among the unplaced boxes below this node of the tree */
+    uint32_t rank;  /* the lowest rank among the unplaced boxes below this node */
 };
 
 struct level {
     uint64_t height;
     uint32_t left;
-    /* the stamp that the segment had when it was pushed; if it has another one now, the entry no
-     * longer counts */
+    /* The segment's stamp when this entry was pushed. If the segment has another stamp now, it has
+     * changed since, and the entry is ignored. */
     uint32_t stamp;
 };
 
-/* A level segment of the skyline, which is identified by its leftmost section. */
+/* A range of sections in which the skyline (the top of the boxes placed so far) has one height.
+ * Segments are stored at the index of their leftmost section. */
 struct segment {
     uint64_t height;
-    uint32_t right; /* the section after the segment's last one */
+    uint32_t right; /* the first section to the right of the segment */
     uint32_t stamp;
 };
 
 struct valley {
-    struct node *tree; /* the leaves stand at the indexes from `leaves` on */
+    /* a binary tree over the boxes in the order of births; its leaves begin at index `leaves` */
+    struct node *tree;
     uint32_t leaves;
-    uint32_t *first_at; /* by section: the first box that is born in it or later */
-    /* by section: if a segment ends just before the section, that segment's leftmost section */
+    /* by section of time: the index of the first box that is born in it or later */
+    uint32_t *first_at;
+    /* by section of time: the leftmost section of the segment that ends right before it, if one
+     * does */
     uint32_t *left_of;
     struct segment *segments;
     struct level *heap;
@@ -47,8 +51,8 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections) {
     uint32_t leaves = 1;
     while (leaves < boxes)
         leaves *= 2;
-    /* How many entries the heap needs: placing a box pushes three segments at most, and raising
-     * each of these pushes one more. */
+    /* The number of entries that the heap needs: a placed box pushes at most three segments, and
+     * each of them pushes one more when it is raised. */
     const size_t pushes = 6 * (size_t)boxes + 4;
     valley->tree = malloc((size_t)leaves * 2 * sizeof *valley->tree);
     valley->first_at = malloc(((size_t)sections + 1) * sizeof *valley->first_at);
@@ -136,8 +140,8 @@ static bool is_promising(const struct node *node, uint32_t death, uint32_t best)
     return node->death <= death && node->rank < best;
 }
 
-/* Finds the best-ranked box below the node `top` that dies by `death`; writes it only if its rank
- * is better than *best. */
+/* Finds the box of the lowest rank below the node `top` that is alive only in sections before
+ * `death`. Writes *best and *found only if its rank is below *best. */
 static void search_below(const struct valley *v, uint32_t top, uint32_t death, uint32_t *best,
                          uint32_t *found) {
     uint32_t stack[66];
@@ -158,8 +162,8 @@ static void search_below(const struct valley *v, uint32_t top, uint32_t death, u
     }
 }
 
-/* Returns the best-ranked unplaced box that is alive only within the sections [birth, death), or
- * NO_BOX. */
+/* Returns the unplaced box of the lowest rank that is alive only from section `birth` to before
+ * section `death`, or NO_BOX. */
 static uint32_t best_within(const struct valley *v, uint32_t birth, uint32_t death) {
     uint32_t best = NO_BOX, found = NO_BOX;
     uint32_t a = v->first_at[birth] + v->leaves;
@@ -179,8 +183,8 @@ static void lay_segment(struct valley *v, uint32_t left, uint32_t right, uint64_
     v->left_of[right] = left;
 }
 
-/* Makes the sections [left, right) one segment of this height, and merges it with each
- * neighbouring segment of the same height. */
+/* Makes the sections from `left` to before `right` one segment of this height, joined with the
+ * segments beside it that have the same height. */
 static void join_segment(struct valley *v, uint32_t left, uint32_t right, uint64_t height) {
     if (right < v->sections && v->segments[right].height == height) {
         v->segments[right].stamp++;
@@ -209,8 +213,8 @@ static void lay_box(struct valley *v, uint32_t left, const struct box *box) {
     join_segment(v, box->birth, box->death, segment.height + box->size);
 }
 
-/* Raises the segment to the height of its lower neighbour; false: the segment is the whole
- * skyline, so that it has no neighbour. */
+/* Raises the segment to the height of its lower neighbour, because no box fits into it. False: it
+ * has no neighbour, as it is the whole skyline. */
 static bool raise_segment(struct valley *v, uint32_t left) {
     const uint32_t right = v->segments[left].right;
     const uint64_t before = left > 0 ? v->segments[v->left_of[left]].height : UINT64_MAX;
@@ -238,14 +242,14 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
 }
 
 /*
- * Once in BOXES_PER_LOOK boxes, counts these boxes as steps (watch.h) and looks at `stop`. False:
- * it is set.
+ * Returns whether packing may go on. Once in BOXES_PER_LOOK boxes it counts these as steps of
+ * progress (watch.h), and reads `stop`: false if that is set.
  */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
     watch_add(BOXES_PER_LOOK);
-    return !stop || !bfc_load_relaxed(stop) /* an old value only delays the stop */;
+    return !stop || !bfc_load_relaxed(stop) /* reading an old value only delays the stop */;
 }
 
 static struct valley_result fill_up(struct valley *v, const struct box *boxes, uint32_t *left_over,

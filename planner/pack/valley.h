@@ -1,12 +1,13 @@
 /*
  * Valley greedy: packs boxes from the bottom up, always into the lowest place.
  *
- * The skyline is kept as maximal level segments, the lowest on top of a heap. Of the boxes that fit
- * between the walls of the lowest segment the best-ranked is laid on it; when none fits the segment
- * is raised to its lower neighbour. A tree over boxes in order of birth that holds (least death,
- * best rank) finds the box. About O((n + sections) log n).
+ * The skyline, which is the top of the boxes placed so far, is kept as segments of one height, in a
+ * heap by height. Of the boxes that fit into the lowest segment, between its higher neighbours, the
+ * one of the lowest rank is placed on it. If none fits, the segment is raised to the height of its
+ * lower neighbour. A tree over the boxes in the order of births, with the earliest death and the
+ * lowest rank below each node, finds the box. About O((n + sections) log n).
  *
- * Thread-safety: one workspace a thread; the boxes are only read.
+ * Thread-safety: each thread needs its own struct valley; the boxes are only read.
  */
 #ifndef BFC_PLAN_VALLEY_H
 #define BFC_PLAN_VALLEY_H
@@ -20,21 +21,23 @@
 struct valley; /* the working memory of one thread */
 
 /*
- * Makes a workspace for parts of up to `boxes` boxes and `sections` sections; NULL: no host memory.
+ * Makes working memory for parts of up to `boxes` boxes and `sections` sections. NULL: the host has
+ * no memory.
  */
 struct valley *valley_create(uint32_t boxes, uint32_t sections);
 void valley_destroy(struct valley *valley);
 
 struct valley_result {
-    uint64_t peak;   /* the peak of the packing; valid only if `done` is set */
-    uint32_t failed; /* the box that did not fit below the limit; NO_BOX: there was none */
+    uint64_t peak; /* the peak of the packing in bytes; valid only if `done` is set */
+    /* the box that did not fit below the limit; NO_BOX: there is no such box */
+    uint32_t failed;
     bool done;
 };
 
 /*
- * Packs `n` boxes (by birth) preferring low ranks. Gives up as soon as a box ends above `limit`
- * bytes, or soon after `stop`, which is atomic, is set (NULL: it never is). `offsets` is by box,
- * complete only when the result is done. Counts n steps (watch.h).
+ * Packs `n` boxes, which are in the order of births, low ranks first. It gives up when a box ends
+ * above `limit` bytes, or soon after the atomic flag `stop` is set; `stop` may be NULL. `offsets`
+ * is by box, and complete only if the result is done. It counts n steps of progress (watch.h).
  */
 struct valley_result valley_pack(struct valley *valley, const struct box *boxes, uint32_t n,
                                  uint32_t sections, const uint32_t *rank, uint64_t limit,

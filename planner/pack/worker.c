@@ -8,24 +8,32 @@
 #include "base/numbers.h"
 #include "planner/common/random.h"
 
-#define SEARCHES_PER_ROUND 40 /* deep searches with one node limit, two for each order */
-/* Most searches try to reach the goal at once. One of STEP_OFTEN (with `stepwise`) or of
- * STEP_SELDOM (without) tries to come only a quarter of the way from the best peak to the goal. */
+/* How many long searches of a part in a row have the same limit of nodes. The first of them use
+ * each fixed order of boxes twice, and the others random orders. */
+#define SEARCHES_PER_ROUND 40
+/* Most searches try to reach the goal at once. With `stepwise` one in STEP_OFTEN searches, without
+ * it one in STEP_SELDOM, tries only a quarter of the way from the best peak to the goal. */
 #define STEP_OFTEN 3
 #define STEP_SELDOM 10
-/* A job that improves the plan of a part either packs the part anew (a restart) or searches on from
- * its best plan. The first FIRST_RESTARTS such jobs are restarts, later one in RESTART_EVERY. */
+/* A job that improves a part either packs it anew by the valley greedy (a restart) or searches for
+ * a lower packing (search.h). The first FIRST_RESTARTS jobs are restarts, and later one in
+ * RESTART_EVERY. */
 #define FIRST_RESTARTS 4
 #define RESTART_EVERY 10
-#define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
-#define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
-#define SHORT_SEARCHES 12  /* short searches in one improvement */
-#define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
+#define MANY_BOXES 500 /* for parts with more boxes than this, every second job is a restart */
+/* a restart repeats the valley greedy until it has placed about this many boxes */
+#define RESTART_WORK 60000
+#define SHORT_SEARCHES 12 /* how many short searches a job of STRATEGY_WIDE runs at most */
+/* the node limit of a short search is this many times the number of its boxes, which suffices if
+ * few nodes are given up */
+#define SHORT_NODES_PER_BOX 8
 #define FARTHEST                                                                                   \
-    0.7                 /* the share of short searches that start from the focus which was         \
-                         * best so far */
-#define LEARNING 0.7    /* share of the short searches that use blame (ranks_learn) */
-#define MOST_SQUEAKS 40 /* the most tries in a row with one set of weights */
+    0.7 /* share of the short searches that use the focus (enum search_focus) with which earlier   \
+         * ones placed the most boxes; the others take every focus in turn */
+/* this share of the short searches places boxes earlier whose sections made earlier searches
+ * fail */
+#define LEARNING 0.7
+#define MOST_SQUEAKS 40 /* how many packings in a row use the same random weights at most */
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
     const size_t n = (size_t)(boxes > items ? boxes : items) + 1;
@@ -47,7 +55,7 @@ void worker_free(struct worker *worker) {
     free(worker->offsets);
 }
 
-/* The limit for the first packing of a part, which is accepted whatever its peak. */
+/* Returns the limit for the first packing of a part, which is accepted whatever its peak is. */
 static uint64_t most_at_first(const struct part_state *part) {
     return UINT64_MAX - part->part->base;
 }
@@ -75,7 +83,7 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
     return arena->parts.boxes + part->part->from;
 }
 
-/* Runs the valley greedy once, with the boxes ranked by worker->worth. */
+/* Packs the part once by the valley greedy, in the order that worker->worth gives. */
 static struct valley_result pack_part(struct worker *worker, struct arena_state *arena,
                                       struct part_state *part) {
     const uint32_t n = part->part->count;
@@ -86,8 +94,8 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     }
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
-    if (stop && bfc_load_relaxed(stop) /* an old value only delays the stop */)
-        return result; /* the search was stopped while this thread sorted the boxes */
+    if (stop && bfc_load_relaxed(stop) /* reading an old value only delays the stop */)
+        return result; /* the run was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)
@@ -116,7 +124,7 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
         draw_worths(worker, arena->traits + part->part->from, n, random);
         const double spread = ranks_spread(worker->worth, n);
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
-            if (bfc_load_relaxed(worker->stop) /* an old value only delays the stop */)
+            if (bfc_load_relaxed(worker->stop) /* reading an old value only delays the stop */)
                 return;
             const struct valley_result result = pack_part(worker, arena, part);
             work += n;
@@ -131,13 +139,14 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
-    uint32_t order; /* number of a deep search in its round */
+    /* number of a long search among the SEARCHES_PER_ROUND that have the same limit of nodes */
+    uint32_t order;
     enum search_focus focus;
     uint32_t effort;
 };
 
-/* Returns the capacity of a search: the goal, or for some orders a step towards the goal. The
- * caller holds the lock. */
+/* Returns the capacity that a search tries to reach: the goal, or for some searches only a step
+ * towards it (STEP_OFTEN). The caller holds the lock. */
 static uint64_t capacity_of(const struct worker *worker, const struct part_state *part,
                             uint64_t goal, bool stepwise, uint32_t order) {
     const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
@@ -186,8 +195,8 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
     return peak;
 }
 
-/* Makes the workspace of searches when it is first needed. When the part changes, resets
- * search_blame and worker->reach, as both count results of searches of one part. */
+/* Makes the searches' working memory when a search first needs it. If the last search was of
+ * another part, forgets its results: search_blame and worker->reach. */
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();
@@ -199,7 +208,8 @@ static bool have_search(struct worker *worker, const struct part_state *part) {
     return worker->search;
 }
 
-/* Searches with the boxes ranked by worker->worth; false: the search found and proved nothing. */
+/* Runs one search in the order that worker->worth gives. False: it neither found a packing nor
+ * proved that there is none. */
 static bool search_part(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         const struct plan_of_search *plan) {
     const uint32_t n = part->part->count;
@@ -218,7 +228,8 @@ static bool search_part(struct worker *worker, struct arena_state *arena, struct
     return result == SEARCH_FOUND || result == SEARCH_EXHAUSTED;
 }
 
-/* Runs one search with the round's node limit, in the order that is next for the part. */
+/* Runs the part's next long search: with the part's present limit of nodes, in a fixed or random
+ * order. */
 static void search_deep(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         uint64_t goal, bool stepwise, uint64_t *random) {
     const struct plan_of_search plan = next_deep(worker, part, goal, stepwise);
@@ -239,8 +250,8 @@ static void note_reach(struct worker *worker, enum search_focus focus) {
     worker->reach[focus].searches++;
 }
 
-/* Mostly chooses the focus with which short searches placed most boxes, as it is the likeliest to
- * find a packing. */
+/* Mostly chooses the focus with which short searches of this part placed the most boxes on average,
+ * because it is the likeliest to find a packing; otherwise takes all in turn. */
 static enum search_focus choose_focus(const struct worker *worker, uint32_t attempt,
                                       uint64_t *random) {
     enum search_focus best = SEARCH_LOWEST;
@@ -253,9 +264,9 @@ static enum search_focus choose_focus(const struct worker *worker, uint32_t atte
 }
 
 /*
- * Runs short searches in random orders, most of which prefer boxes that made earlier ones fail. How
- * long a search takes varies so much that a new try is soon worth more than continuing an old one
- * (Gomes, Selman and Kautz, AAAI 1998).
+ * Runs short searches in random orders, most of which place boxes earlier that made earlier
+ * searches fail. How long a search takes varies so much that beginning a new one is soon better
+ * than continuing an old one (Gomes, Selman and Kautz, AAAI 1998).
  */
 static void search_wide(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         uint64_t goal, bool stepwise, uint64_t *random) {
@@ -271,7 +282,7 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
         plan.focus = choose_focus(worker, i, random);
         plan.effort = i % SEARCH_EFFORTS;
         over = search_part(worker, arena, part, &plan) || worker->no_memory ||
-               bfc_load_relaxed(worker->stop) /* an old value only delays the stop */;
+               bfc_load_relaxed(worker->stop) /* reading an old value only delays the stop */;
         if (!worker->no_memory)
             note_reach(worker, plan.focus);
     }

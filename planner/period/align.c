@@ -2,25 +2,32 @@
 
 #include <stdlib.h>
 
-#define REACH 16 /* the most tokens by which string and loop may shift against each other */
-#define BAND (2 * REACH + 1) /* number of shifts */
-#define ROWS 64              /* tokens that are aligned at once */
-#define KEPT 48              /* of the ROWS aligned tokens, how many keep their places */
-#define LEAST_SHARE 3        /* of a stretch's tokens at least 1 / LEAST_SHARE must match */
-/* score of a cell of the alignment's table that no alignment can reach */
+/* by how many tokens the string and the loop may be shifted against each other in one alignment */
+#define REACH 16
+#define BAND (2 * REACH + 1) /* number of possible shifts, from -REACH to REACH */
+#define ROWS 64              /* how many tokens of the string are aligned at once */
+/* of the ROWS aligned tokens, only the first KEPT get their places: the further ones are aligned
+ * again with those that follow, which may change their places */
+#define KEPT 48
+/* at least 1 / LEAST_SHARE of the tokens that are aligned at once must match, else the string no
+ * longer follows the loop */
+#define LEAST_SHARE 3
+/* score of a cell of the alignment's table that no alignment can reach; below all real scores */
 #define IMPOSSIBLE (-(1 << 20))
 #define SAME 2
 #define OTHER (-1)
 
-/* which of the two sequences, string and loop, advances by one token */
+/* a step of an alignment: to the next token of the string, of the loop, or of both */
 enum move { BOTH, STRING, LOOP };
 
-/* A stretch of the string's tokens that is aligned with the loop's tokens from `place` on. */
+/* The tokens of the string that are aligned at once, from `tokens` on, with the tokens of the loop
+ * from index `place` on. */
 struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
     uint32_t place, rows;
-    int32_t scores[2][BAND]; /* scores of the last two rows, by shift */
+    /* the scores of the last two rows of the alignment's table, by shift + REACH */
+    int32_t scores[2][BAND];
     uint8_t moves[ROWS + 1][BAND];
 };
 
@@ -29,8 +36,9 @@ static bool is_same(const struct stretch *stretch, uint32_t row, uint32_t column
     return stretch->tokens[row] == stretch->loop->tokens[place];
 }
 
-/* Finds the best alignment of the stretch's first `row` tokens with row + shift - REACH tokens of
- * the loop. */
+/* Computes a cell of the alignment's table: the score of the best alignment of the string's first
+ * `row` tokens with the loop's first row + shift - REACH tokens, and the last step of that
+ * alignment. */
 static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
     int32_t *scores = stretch->scores[row % 2];
     const int32_t *before = stretch->scores[(row + 1) % 2];
@@ -57,7 +65,8 @@ static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
 }
 
 /*
- * Runs the algorithm of Needleman and Wunsch (1970) in a band. Returns the best shift at the end.
+ * Fills in the table of the alignment (Needleman and Wunsch, 1970), but only cells with shifts from
+ * -REACH to REACH. Returns the best shift, plus REACH, at the end of the string.
  */
 static uint32_t score_all(struct stretch *stretch) {
     for (uint32_t row = 0; row <= stretch->rows; row++)
@@ -72,9 +81,9 @@ static uint32_t score_all(struct stretch *stretch) {
 }
 
 /*
- * Follows the best alignment back from its end. For each token of the string it writes the loop's
- * tokens up to there (`columns`), and the token's place or ALIGN_NOWHERE; returns how many have a
- * place.
+ * Follows the best alignment back from its end. For each token of the string, `columns` gets how
+ * many of the loop's tokens come up to it, and `places` its place in the loop or ALIGN_NOWHERE.
+ * Returns how many tokens got a place.
  */
 static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32_t *columns,
                            uint32_t *places) {
@@ -95,8 +104,9 @@ static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32
     return matched;
 }
 
-/* Aligns a stretch that begins where the string differs from the loop, and moves *place on. Returns
- * how many tokens have been aligned; 0: the string no longer follows the loop. */
+/* Aligns the next tokens of the string, the first of which differs from the loop's token at *place,
+ * and moves *place on. Returns how many tokens of the string it has aligned; 0: the string no
+ * longer follows the loop. */
 static uint32_t align_stretch(struct alignment *alignment, const uint64_t *tokens, uint32_t at,
                               uint32_t n, const struct token_loop *loop, uint32_t *place) {
     struct stretch stretch = {.tokens = tokens + at,
@@ -137,16 +147,19 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* What a pass over the string counts for one of the loop's tokens. */
+/* What align_settle counts for one token of the loop, over all repetitions in the string. */
 struct tally {
-    uint32_t hits;      /* how often the string has the token at its place in the loop */
-    uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
-    uint32_t followed;  /* how often the string had the candidate next */
-    uint64_t candidate; /* a token that the string has next where the loop has another one */
+    uint32_t hits; /* how often the string has the token at its place in the loop */
+    /* votes for `candidate` less votes for other tokens (the majority vote of Boyer and Moore) */
+    uint32_t lead;
+    uint32_t followed; /* how often the string had `candidate` right after this token of the loop */
+    /* a token that the string had right after this one though the loop has not; the most frequent
+     * such token if one makes up the majority */
+    uint64_t candidate;
 };
 
-/* Whether the string's token at `at` has a place in the loop, and the string's next token has
- * none. */
+/* Returns whether the string's token at `at` has a place in the loop but the string's next token
+ * has none. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;
@@ -173,9 +186,10 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
 }
 
 /*
- * Removes tokens that came in at most a third of the passes, and inserts candidates that followed
- * more than a third of the times. No candidate is inserted after a removed token: the next
- * alignment may show it again.
+ * Removes from the loop the tokens that at most a third of the repetitions have. Inserts a
+ * candidate after its token if it followed more than once and after more than a third of that
+ * token's occurrences. After a removed token nothing is inserted, because the next alignment can
+ * show that candidate again.
  */
 static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);

@@ -1,6 +1,8 @@
 /*
- * Aligns a string of tokens with a loop of tokens that the string repeats with differences (tokens
- * changed, missing or inserted), and corrects the loop by what many of the repetitions have.
+ * Aligns a string of tokens with a loop. The loop is a shorter string that the first one repeats
+ * with differences: changed, missing or inserted tokens. Then corrects the loop, so that it has the
+ * tokens that many of the repetitions have. A token is a number that stands for an allocation or a
+ * free.
  */
 #ifndef BFC_PLAN_ALIGN_H
 #define BFC_PLAN_ALIGN_H
@@ -16,22 +18,26 @@ struct token_loop {
 };
 
 struct alignment {
-    uint32_t *places; /* by token: how many of the loop's tokens, counted through all repetitions,
-                         come before it; ALIGN_NOWHERE: it is not in the loop */
-    uint32_t covered; /* number of the string's tokens up to where it stops following the loop */
-    uint32_t passed;  /* the loop's tokens up to there, counted through all repetitions */
-    uint32_t matched; /* number of the string's tokens that have a place in the loop */
+    /* By token of the string: its place, which is the number of the loop's tokens before it, all
+     * repetitions counted. ALIGN_NOWHERE: the token is not in the loop. */
+    uint32_t *places;
+    uint32_t covered; /* how many of the string's first tokens follow the loop */
+    /* how many tokens of the loop, all repetitions counted, the first `covered` tokens of the
+     * string go through */
+    uint32_t passed;
+    uint32_t matched; /* how many of the string's tokens have a place */
 };
 
-/* Aligns the string, from token 0 on, with the loop, from its first token on. `places` has room for
- * n. O(n) if little differs, else up to some hundred times as much. */
+/* Aligns the string with repetitions of the loop, both from their first tokens on. `places` has
+ * room for n elements. It takes O(n) if few tokens differ, and up to some hundred times as long if
+ * many differ. */
 void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
            const struct token_loop *loop);
 
 /*
- * Removes tokens from the loop that few of its repetitions have, and inserts tokens that many have,
- * as far as one alignment with it shows. Returns whether the loop changed; false also without room
- * or host memory.
+ * Removes tokens from the loop that few of its repetitions in the string have, and inserts tokens
+ * that many have, as far as the alignment shows. Returns whether the loop changed. It also returns
+ * false if the loop has no room for more tokens or the host has no memory.
  */
 bool align_settle(struct token_loop *loop, const struct alignment *alignment,
                   const uint64_t *tokens);

@@ -2,8 +2,9 @@
 
 #include "base/numbers.h"
 
-/* The numbers of live blocks may differ by 1 / DIFFERENT of a repetition's allocations: they vary
- * in loops of which a fifth of the allocations changes. */
+/* The number of live blocks may differ between the ends of repetitions by 1 / DIFFERENT of the
+ * allocations of one repetition. It differs even in a real loop if a fifth of its allocations
+ * changes. */
 #define DIFFERENT 2
 
 struct range {

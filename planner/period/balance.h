@@ -1,7 +1,7 @@
 /*
- * Tells a loop from a part of one that repeats as well, as the layers of a model do. A whole loop
- * frees what it allocates; but the memory in use rises with each layer of a forward pass, and falls
- * with each layer of a backward pass.
+ * Tells a loop from a part of a loop that repeats too, as the layers of a model do. A repetition of
+ * a whole loop frees what it allocates, so equally many blocks are live after each. But a layer of
+ * a forward pass leaves blocks for the backward pass, so their number rises with each layer.
  */
 #ifndef BFC_PLAN_BALANCE_H
 #define BFC_PLAN_BALANCE_H
@@ -9,10 +9,13 @@
 #include "planner/period/event_stream.h"
 
 /*
- * `ends`: indexes, strictly rising, of the events before which repetitions end; the last one may be
- * the number of events. True if the numbers of live blocks at the ends differ by at most half of
- * what one repetition allocates, and if there are fewer than two ends. Blocks are counted, not
- * bytes, since a few sizes that change may be most of the bytes. O(events). Thread-safe.
+ * Returns whether the repetitions free about as many blocks as they allocate: the numbers of live
+ * blocks at their ends differ by at most half of what one repetition allocates.
+ *
+ * `ends` are the indexes of the events that come right after a repetition's end, rising; the last
+ * one may be the number of events. With fewer than two ends the result is true. Blocks are counted,
+ * not bytes, because a few blocks of changing sizes may have most of the bytes. O(events).
+ * Thread-safe.
  */
 bool is_balanced(const struct events *events, const uint32_t *ends, uint32_t count);
 

@@ -8,8 +8,8 @@
 #include "layout/plan.h"
 #include "planner/common/number.h"
 
-#define SERIAL_TEXT 21 /* bytes for the digits of a row's serial */
-#define SPACE_NAME 8   /* bytes of the name of its space */
+#define SERIAL_TEXT 21 /* bytes of a row's name: the digits of its serial and a zero byte */
+#define SPACE_NAME 8   /* bytes of the name of a row's space */
 #define ROW_NAMES (SERIAL_TEXT + SPACE_NAME)
 
 struct folder {
@@ -23,7 +23,8 @@ static uint64_t tick_of(uint32_t event) {
 }
 
 static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
-    /* each row may cross the period's end, and then gets a second row */
+    /* A row that the next repetition frees gets a second row, so there may be twice as many
+     * rows. */
     const size_t n = (size_t)visible * 2 + 1;
     lifetimes->rows = calloc(n, sizeof *lifetimes->rows);
     lifetimes->ids.list = calloc(n, sizeof *lifetimes->ids.list);
@@ -33,9 +34,10 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
 }
 
 /*
- * The space of a block: the small and the large blocks of each device have one, so that all sizes
- * in a space, and with them all offsets, are multiples of one alignment. The space's name is kept
- * in `name`.
+ * Returns the space of the allocation, and adds it if it is new. Each device has a space for small
+ * and one for large blocks, so that all sizes in a space, and so all offsets, are multiples of the
+ * same alignment. `name` gets the space's name and must be kept. NAMES_NONE: the host has no
+ * memory.
  */
 static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
                          char name[SPACE_NAME]) {
@@ -54,7 +56,8 @@ static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a
     return space;
 }
 
-/* Adds a row for the allocation, which is planned with `bytes` bytes. */
+/* Adds a row for the allocation. It is planned with `bytes` bytes, rounded as the pool rounds
+ * them. */
 static struct lifetime *add_row(struct folder *folder, const struct allocation *a, uint64_t bytes) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint32_t number = lifetimes->count++;
@@ -90,7 +93,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    /* the block still lives when the next repetition allocates its own block */
+    /* The block still lives when the next repetition makes the same allocation, so both cannot have
+     * the same address. */
     if (rest > a->birth) {
         row->unplanned = row->size;
         row->size = 0;
@@ -99,8 +103,9 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     row->wraps_until = tick_of(rest);
 }
 
-/* Adds a row, after all visible ones, for the second half of each lifetime that crosses the
- * period's end. */
+/* Adds, behind all other rows, a second row for each row that the next repetition frees: it lives
+ * from the start of the repetition to the time of that free, and shares the memory of the first
+ * row. */
 static void add_halves(struct folder *folder) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint64_t start = tick_of(folder->period->prefix_events);

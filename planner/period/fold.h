@@ -1,12 +1,14 @@
 /*
- * Turns a stream of events into lifetimes that can be planned: without a period the whole stream;
- * with one the prefix and a single period, which is planned for all repetitions.
+ * Turns the allocations and frees of a program into lifetimes that can be planned. If the stream
+ * has no period, these are all its allocations. Else they are the allocations of the prefix and of
+ * one repetition, whose plan then serves for all repetitions.
  *
- * The period's timeline is a ring. What is allocated in one repetition and freed in the next keeps
- * its memory from its birth to the period's end and from the period's start to its death: two rows
- * that share memory. A block that lives longer than a period cannot have one address in all
- * repetitions, so it is left unplanned. A block of the prefix that is not freed in the first period
- * is kept to the end. Sizes are as the pool rounds them.
+ * In a plan of a loop the time after the end of the repetition continues at its start. So if one
+ * repetition allocates a block and the next one frees it, the block gets two rows that share
+ * memory: one from its birth to the repetition's end, and one from the repetition's start to its
+ * death. A block that lives longer than a repetition gets no offset, because it would need a
+ * different one in each repetition. A block of the prefix that is not freed in the first repetition
+ * is kept to the end. Sizes are rounded as the pool rounds them.
  */
 #ifndef BFC_PLAN_FOLD_H
 #define BFC_PLAN_FOLD_H
@@ -14,7 +16,8 @@
 #include "planner/model/lifetimes.h"
 #include "planner/period/period.h"
 
-/* Free with lifetimes_free. `path` is what messages call the stream, and must outlive them. */
+/* Fills in the lifetimes, which the caller frees by lifetimes_free. `path` is the name of the
+ * stream in messages, and is not copied. False: the host has no memory. */
 bool fold(struct lifetimes *lifetimes, const struct events *events, const struct period *period,
           const char *path, uint64_t program_hash, struct plan_error *error);
 

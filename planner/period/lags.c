@@ -4,21 +4,26 @@
 
 #include "base/mix.h"
 
-/* the number of tokens of a stretch; so small that some stretches have no change even if a fifth of
- * all tokens changes */
+/* How many tokens form a stretch. Short stretches are needed: even if a fifth of all tokens
+ * changes, some of them have no changed token. */
 #define GRAM 4
-#define HOPS 8   /* how many later equal stretches a stretch votes for */
-#define FIRST 48 /* how many stretches at the beginning serve to make a distance exact */
+/* for how many distances a stretch votes at most: those to the next HOPS stretches equal to it */
+#define HOPS 8
+/* A distance that was found by votes is corrected by a few tokens, so that the most of the first
+ * FIRST stretches have an equal one at that distance. */
+#define FIRST 48
 #define NOWHERE UINT32_MAX
 
 struct voting {
-    uint64_t *grams; /* hashes of stretches, by where these begin */
-    uint32_t *next;  /* by stretch: where the next equal one begins */
-    uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
-    uint32_t *votes; /* by distance: how many votes it has; later the sum of the votes for all
-                        distances up to it */
-    uint32_t n;      /* number of stretches */
-    uint32_t mask;   /* number of slots of the table, less 1 */
+    uint64_t *grams; /* by the index at which a stretch begins: a hash of its tokens */
+    uint32_t *next;  /* by stretch: index of the next stretch that is equal to it, or NOWHERE */
+    /* hash table of stretches: the index of one of those that have the same tokens, or NOWHERE */
+    uint32_t *table;
+    /* by distance: its number of votes; once all votes are counted, the number for this and all
+     * smaller distances */
+    uint32_t *votes;
+    uint32_t n;    /* number of stretches */
+    uint32_t mask; /* the number of slots in `table`, a power of two, less 1 */
 };
 
 static void enter_gram(struct voting *voting, uint32_t at) {
@@ -49,7 +54,8 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
         voting->votes[i] += voting->votes[i - 1];
 }
 
-/* Returns how far the votes for one distance scatter: about the square root of the distance. */
+/* Returns by how much distances may differ and still count as one: about the square root of the
+ * distance, because inserted and missing tokens change it. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -82,7 +88,8 @@ static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
     return best;
 }
 
-/* Returns how many of the first stretches come again at this distance. */
+/* Returns how many of the first FIRST stretches have an equal stretch at this distance behind
+ * them. */
 static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     uint32_t again = 0;
     for (uint32_t at = 0; at < FIRST && at + lag < voting->n; at++)
@@ -90,7 +97,8 @@ static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     return again;
 }
 
-/* Returns the distance near `lag` at which the most of the first FIRST stretches come again. */
+/* Returns the distance near `lag` at which the most of the first FIRST stretches have an equal
+ * stretch. */
 static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     const uint32_t scatter = scatter_of(lag);
     uint32_t best = lag, most = first_again(voting, lag);
@@ -117,7 +125,8 @@ static bool make_voting(struct voting *voting, uint32_t n) {
     return voting->grams && voting->next && voting->table && voting->votes;
 }
 
-/* Replaces each distance by the exact one near it, which may be the same for several of them. */
+/* Replaces each distance by the exact one near it. If two of them become the same, only one is
+ * kept. */
 static void make_exact(struct lags *lags, const struct voting *voting) {
     const struct lags near = *lags;
     lags->count = 0;

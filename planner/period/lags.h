@@ -1,6 +1,7 @@
 /*
- * Finds the distances at which a string of tokens resembles itself, even if much of it differs:
- * short stretches vote for their distances to equal stretches.
+ * Finds the distances at which a string of tokens repeats itself, even if many tokens differ. The
+ * string is divided into overlapping stretches of a few tokens; each stretch votes for its
+ * distances to the next equal stretches.
  */
 #ifndef BFC_PLAN_LAGS_H
 #define BFC_PLAN_LAGS_H
@@ -9,17 +10,17 @@
 #include <stdint.h>
 
 #define LAGS_MOST 8
-#define LAGS_LEAST 8 /* tokens: the shortest distance that is reported */
+#define LAGS_LEAST 8 /* the shortest distance that is reported, in tokens */
 
 struct lags {
-    uint32_t list[LAGS_MOST]; /* the distances in tokens, those with the most votes first */
+    uint32_t list[LAGS_MOST]; /* the distances in tokens, with falling numbers of votes */
     uint32_t count;
 };
 
 /*
- * Finds the distances with the most votes, of neighbouring ones the one that fits the string's
- * beginning best: missing and inserted tokens move some votes by about the square root of the
- * distance. O(n). False: no host memory.
+ * Finds the distances with the most votes. Missing and inserted tokens spread the votes for one
+ * distance over others near it, up to about its square root away; of these the one is taken that
+ * repeats the beginning of the string best. O(n). False: the host has no memory.
  */
 bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n);
 

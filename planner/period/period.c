@@ -7,9 +7,9 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-/* Repetitions of at least TELLING_LENGTH allocations count as a period. Shorter repetitions count
- * only if they have together at least TELLING_EVENTS events and 1 / TELLING_SHARE of the stream's
- * events. Otherwise the stream may repeat by accident. */
+/* A loop is believed if a repetition has at least TELLING_LENGTH allocations. If it has fewer, all
+ * repetitions together must have at least TELLING_EVENTS events and 1 / TELLING_SHARE of the
+ * stream's events, else the stream may repeat by accident. */
 #define TELLING_LENGTH 8
 #define TELLING_SHARE 4
 #define TELLING_EVENTS 12
@@ -23,7 +23,7 @@ static uint64_t token_of(const struct events *events, const struct event *event,
     return bfc_mix_join(bfc_mix_join(0, place), with_size ? a->bytes : 0);
 }
 
-/* Writes the tokens in reverse order: token 0 is that of the last event. */
+/* Writes a token for each event, in reverse order: token 0 is that of the last event. */
 static void write_tokens(uint64_t *tokens, const struct events *events, bool with_size) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -32,15 +32,16 @@ static void write_tokens(uint64_t *tokens, const struct events *events, bool wit
     }
 }
 
-/* A part of the reversed stream: `length` tokens from `tail` on, repeating every `step`. */
+/* A repeating part of the reversed stream: `length` tokens from index `tail` on, in which the same
+ * `step` tokens come again and again. */
 struct run {
     uint32_t tail;
     uint32_t length;
     uint32_t step;
 };
 
-/* Finds the longest prefix of the first n tokens that repeats often enough. `border` has room
- * for n + 1 numbers. */
+/* Finds the longest part from the first token on that is at least LEAST_REPETITIONS repetitions of
+ * the same tokens; length 0: there is none. `border` is working memory for n + 1 numbers. */
 static struct run longest_run(const uint64_t *tokens, uint32_t n, uint32_t *border) {
     struct run best = {0, 0, 0};
     uint32_t k = 0;
@@ -79,7 +80,8 @@ static uint32_t next_tail(uint32_t tail) {
     return tail == 0 ? 1 : tail * 2;
 }
 
-/* best_run tries each tail twice, with sizes and without. */
+/* period_find calls best_run twice at most, with sizes and without. Each number of events that
+ * best_run leaves out at the end is one step. */
 uint64_t period_steps(const struct events *events) {
     uint64_t tails = 0;
     for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail))
@@ -87,7 +89,8 @@ uint64_t period_steps(const struct events *events) {
     return 2 * tails;
 }
 
-/* Finds the longest run that ends before a tail of 0, 1, 2, 4, … events. */
+/* Finds the longest repeating part of the stream. It leaves out 0, 1, 2, 4, … events at the end,
+ * because what a program does at its end does not belong to the loop. */
 static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     (void)exact;
@@ -111,8 +114,9 @@ static void describe_run(struct period *period, const struct events *events, str
         allocations_in(events, period->prefix_events, period->prefix_events + run.step);
 }
 
-/* Returns the most live bytes among the allocations of repetition `number`, with the sizes in
- * `bytes`, or with the allocations' own sizes if `bytes` is NULL. */
+/* Returns the most bytes that are live at any time among the blocks of repetition `number`. `bytes`
+ * has the size for each allocation of a repetition; if it is NULL, the allocations' own sizes
+ * count. */
 static double repetition_peak(const struct events *events, const struct period *period,
                               uint32_t number, const uint64_t *bytes) {
     const uint32_t first = period->prefix + number * period->length;
@@ -145,8 +149,8 @@ static uint64_t largest_bytes(const struct period *period, const struct events *
     return most;
 }
 
-/* The size that more than half of the repetitions have in this slot, found by Boyer and Moore's
- * vote; 0: there is none. */
+/* Returns the size that more than half of the repetitions have for allocation number `slot`, found
+ * by the majority vote of Boyer and Moore; 0: there is none. */
 static uint64_t usual_bytes(const struct period *period, const struct events *events,
                             uint32_t slot) {
     uint64_t candidate = 0;
@@ -225,8 +229,8 @@ static bool frees_all(const struct events *events, struct run run) {
     return is_balanced(events, ends, LEAST_REPETITIONS + 1);
 }
 
-/* Finds the period without regard to sizes. Much repeats by chance then, so a run counts only if it
- * is half of the stream. */
+/* Finds the repeating part at the end of the stream. If the tokens are without sizes (`exact` is
+ * false), much is equal by chance, so the part must be at least half of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
@@ -244,9 +248,10 @@ static bool comes_in(const struct period *period, const struct events *events, u
 }
 
 /*
- * Whether the last repetition is of the same loop as the others: half of the slots that have a
- * usual size must have it there, and its sizes must occur in the first half of the repetitions at
- * least half as often as in the second.
+ * Returns whether the last repetition belongs to the same loop as the others. First, it must have
+ * the usual size in at least half of the allocations that have one. Second, its sizes must occur in
+ * the first half of the repetitions at least half as often as in the second, else a new loop has
+ * begun.
  */
 static bool goes_on(const struct period *period, const struct events *events) {
     const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
@@ -262,13 +267,14 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* Returns the index of the event of an allocation of the first repetition: of that one before which
- * the fewest bytes live. */
+/* Returns the index of the event, among the allocations of the first repetition, before which the
+ * fewest bytes are live. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;
     /*
-     * Live bytes are compared in the second repetition, where they include what the first one left.
+     * Live bytes are compared in the second repetition, because blocks that the first one leaves
+     * count there too.
      */
     const uint32_t from = period->prefix_events + period->length_events;
     for (uint32_t i = 0; i < from + period->length_events; i++) {

@@ -8,30 +8,38 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4 /* the fewest repetitions for a loop of which nine tenths match */
-#define CLEAR_PASSES 8 /* the fewest repetitions for a loop of which less matches */
-#define MOST_PASSES 12 /* the most repetitions that are compared */
-#define SHORT 512      /* the most allocations of a loop that takes little time to compare */
-/* how many lengths of a loop are compared, those with the most votes, if one of them is above
- * SHORT */
+/* how many repetitions a loop must have if at least nine tenths of its allocations match */
+#define LEAST_PASSES 4
+#define CLEAR_PASSES 8 /* how many repetitions a loop must have if fewer than nine tenths match */
+#define MOST_PASSES 12 /* how many of the last repetitions are compared at most */
+#define SHORT 512      /* a loop of at most this many allocations takes little time to compare */
+/* of the lengths that the votes propose, only the TRIED_LONG with the most votes are compared if
+ * the longest of them is above SHORT */
 #define TRIED_LONG 4
-/* how many repetitions of the longest length are compared to choose a length */
+/* to choose a length, SHORT_PASSES times the longest proposed length is compared */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2 /* the same where a length is above SHORT */
-/* the fewest allocations, over all repetitions, that must match the loop */
+#define LONG_PASSES 2 /* replaces SHORT_PASSES if the longest length is above SHORT */
+/* how many allocations must match the loop at least, over all repetitions */
 #define LEAST_ALLOCATIONS 64
-#define ALIKE 7    /* how many tenths of the allocations must match the loop */
-#define LENGTHS 10 /* the mean repetition may differ in length from the loop by 1 / LENGTHS */
-/* two repetitions must be alike to at least this degree; with 20 % changed it is 0.64 */
+#define ALIKE 7 /* at least ALIKE tenths of the allocations must match the loop */
+/* The average length of the repetitions may differ from that of the loop by 1 / LENGTHS of it. */
+#define LENGTHS 10
+/* The least share of allocations in which two repetitions must be alike. If 20 % of the allocations
+ * change at random, the share is 0.64. */
 #define LIKE 0.3
-/* a shorter period is preferred if it is alike to at least this part of the best one */
+/* a shorter length is preferred if its repetitions are alike to at least this part of the best
+ * share */
 #define NEARLY 0.9
 #define ROUNDS 8 /* how often a loop is corrected at most */
-#define COPIES 4 /* repetitions that are written: three make a period, one may lack frees */
+/* How many repetitions are written as the result. A period needs three, and one more is written
+ * because frees may be missing in one. */
+#define COPIES 4
 
 struct search {
     const struct events *events;
-    uint64_t *tokens; /* tokens of the allocations, the last one first */
+    /* a hash of device, thread and size for each allocation; the first one is that of the last
+     * allocation */
+    uint64_t *tokens;
     uint32_t n;
     struct alignment alignment;
     struct token_loop loop;
@@ -51,22 +59,24 @@ static void align_all(struct search *search, uint32_t passes) {
     align(&search->alignment, search->tokens, n, &search->loop);
 }
 
-/* Whether the aligned repetitions free what they allocate. */
+/* Returns whether the aligned repetitions free about as many blocks as they allocate. */
 static bool frees_all(const struct search *search) {
     const struct alignment *alignment = &search->alignment;
     uint32_t ends[MOST_PASSES], passes = 0;
     for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
         if (alignment->places[i] != ALIGN_NOWHERE &&
             alignment->places[i] >= passes * search->loop.count) {
-            const uint32_t last = search->n - 1 - i; /* index of the last allocation of this pass */
+            /* index of the last allocation of this repetition */
+            const uint32_t last = search->n - 1 - i;
             ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
         }
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* Returns the share of tokens that match if the stream is aligned with repetitions of its last
- * `lag` tokens, over about `reach` tokens. Tokens that either side skips count as different. 0:
- * the repetitions do not free what they allocate, so they are only a part of a loop. */
+/* Returns how alike the repetitions are if the loop has length `lag`: aligns about `reach`
+ * allocations with repetitions of the last `lag` ones, and returns the share that matches.
+ * Allocations that only one of the two sides has count as different. Returns 0 if the repetitions
+ * do not free what they allocate, because then they are only parts of a loop's repetition. */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);
@@ -84,8 +94,9 @@ static uint32_t longest_of(const struct lags *lags, uint32_t count) {
     return longest;
 }
 
-/* Returns the shortest length whose likeness is nearly the best; 0: none is good enough. All
- * lengths are compared over the same tokens. */
+/* Returns the shortest length of which the repetitions are nearly as alike as those of the best
+ * length; 0: those of no length are alike enough. For all lengths about the same allocations are
+ * compared. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t count = lags->count, best = 0;
@@ -104,10 +115,10 @@ static uint32_t best_lag(struct search *search, const struct lags *lags) {
 }
 
 static uint32_t least_allocations(uint32_t passes, uint32_t length) {
-    return passes * length - length / 8; /* the last repetitions may lack some allocations */
+    return passes * length - length / 8; /* a few allocations may be missing in the repetitions */
 }
 
-/* Whether the repetitions have about as many allocations as the loop, on average. */
+/* Returns whether the repetitions have on average about as many allocations as the loop. */
 static bool is_as_long(const struct alignment *alignment) {
     const uint64_t covered = alignment->covered, passed = alignment->passed;
     return LENGTHS * passed <= (LENGTHS + 1) * covered &&
@@ -124,7 +135,8 @@ static bool is_alike(const struct search *search) {
            is_as_long(alignment) && 10 * matched >= (uint64_t)ALIKE * alignment->covered;
 }
 
-/* Takes the last repetition as the loop and corrects it by the others. False: no host memory. */
+/* Takes the last repetition as the loop, and corrects it so that it has what many repetitions have.
+ * False: the host has no memory. */
 static bool settle_loop(struct search *search, uint32_t lag) {
     search->loop = (struct token_loop){
         .tokens = malloc(2 * (size_t)lag * sizeof *search->tokens), .count = lag, .room = 2 * lag};
@@ -151,20 +163,28 @@ static bool find_loop(struct search *search, bool *found) {
     return search->loop.tokens;
 }
 
-/* The loop and its places in the order of time, while tokens are in reverse order. Place p is in
- * slot p % length of the loop, and all places of the stream are below `end`. */
+/* The loop and its alignment with the stream, but in the order of time (tokens are in reverse
+ * order). A place is the number of an allocation in the repeated loop: place p is allocation number
+ * p % length of the loop, called its slot. All places are below `end`. */
 struct course {
     const struct events *events;
-    uint32_t *places; /* by allocation: its place; ALIGN_NOWHERE: it has no place */
-    uint32_t *deaths; /* by allocation: the place of the next allocation after its free */
+    /* by allocation of the stream: its place; ALIGN_NOWHERE: it is not in the loop */
+    uint32_t *places;
+    /* by allocation of the stream: the place of the next allocation after its free; ALIGN_NOWHERE:
+     * it is not freed */
+    uint32_t *deaths;
     uint32_t length, end;
-    uint32_t next_place;  /* the place in the loop of the stream's next allocation */
-    struct keyed *ages;   /* known ages of allocations, with their slots */
-    uint32_t *usual_ages; /* by slot: the median age of its allocations */
-    uint32_t *samples;    /* by slot: an allocation that was in this slot in some repetition */
+    uint32_t next_place; /* the place that the stream's next allocation will have */
+    /* for each allocation whose age is known: its slot and age in the key, and its slot */
+    struct keyed *ages;
+    /* by slot: the median age of the blocks allocated there, in allocations of the loop; NEVER:
+     * they outlive a repetition */
+    uint32_t *usual_ages;
+    uint32_t *samples; /* by slot: index of an allocation of the stream that has this slot */
 };
 
-/* How many allocations of the loop are still missing after the stream's last one. */
+/* Returns how many allocations the loop has after the last allocation that has a place, less the
+ * allocations without a place that the stream has after it; at least 0. */
 static uint32_t passed_since(const struct alignment *alignment) {
     uint32_t i = 0;
     while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)
@@ -184,8 +204,8 @@ static void reverse_places(struct course *course, const struct search *search) {
     }
 }
 
-/* Goes through the events from the last to the first, so that `next` is the place of the allocation
- * after a free. */
+/* Goes through the events from the last to the first, so that it knows for each free the place of
+ * the allocation that comes next. */
 static void find_deaths(struct course *course) {
     uint32_t next = course->next_place;
     for (uint32_t i = 0; i < course->events->allocations_count; i++)
@@ -199,16 +219,17 @@ static void find_deaths(struct course *course) {
     }
 }
 
-/* Whether the allocation's age is known. It is not for a block of the last repetition that is not
- * freed yet. */
+/* Returns whether the age of the block is known: it was freed, or it has lived for a whole
+ * repetition. The age of a block of the last repetition that still lives is not known yet. */
 static bool is_telling(const struct course *course, uint32_t allocation) {
     const uint32_t place = course->places[allocation];
     return place != ALIGN_NOWHERE &&
            (course->deaths[allocation] != ALIGN_NOWHERE || course->end - place > course->length);
 }
 
-/* Lists the ages of allocations with their slots, and notes the last allocation of each slot as its
- * sample. Returns how many ages there are. */
+/* Lists the known ages of blocks with the slots of their allocations. An age is the number of the
+ * loop's allocations from the block's own to its free. Each slot's last allocation becomes its
+ * sample. Returns the number of ages. */
 static uint32_t list_ages(struct course *course) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < course->events->allocations_count; i++) {
@@ -224,13 +245,14 @@ static uint32_t list_ages(struct course *course) {
     return count;
 }
 
-/* A block that lives longer than a repetition gets no place in a plan (fold.h), so its age may
- * vary: it counts as NEVER. */
+/* Returns the age, or NEVER if it is longer than a repetition: such a block gets no address in a
+ * plan (fold.h), so its exact age does not matter. */
 static uint32_t plannable_age(const struct course *course, uint32_t age) {
     return age <= course->length ? age : NEVER;
 }
 
-/* Finds the median age of each slot; NEVER: no age is known, or it is longer than a repetition. */
+/* Finds the median age of each slot; NEVER: no age is known, or the median is longer than a
+ * repetition. False: the host has no memory. */
 static bool find_usual_ages(struct course *course) {
     const uint32_t count = list_ages(course);
     for (uint32_t s = 0; s < course->length; s++)
@@ -247,8 +269,8 @@ static bool find_usual_ages(struct course *course) {
     return true;
 }
 
-/* For each place in the repetitions that are written, a linked list of the allocations that are
- * freed just before that place. */
+/* Linked lists of allocations. first[p] heads the list of the allocations that are freed right
+ * before place p of the result, and next[i] is the allocation after i in its list. */
 struct dues {
     uint32_t *first, *next;
 };

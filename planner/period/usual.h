@@ -1,10 +1,10 @@
 /*
- * Finds the usual course of a loop whose repetitions differ (some allocations are missing, others
- * are inserted, sizes change), so that an exact search (period.h) finds no period.
+ * Finds a loop whose repetitions differ: some allocations are missing, others are inserted, or
+ * sizes change. An exact search (period.h) finds no period in such a stream.
  *
- * The period's length is found by a vote (lags.h), and what many repetitions have by aligning them
- * with the last one (align.h), as sequences are aligned to the centre of a star (D. Gusfield,
- * 1993).
+ * The length of a repetition is found by votes (lags.h). The repetitions are then aligned with the
+ * last one to find what many of them have (align.h), as several sequences are aligned by aligning
+ * each with one of them (star alignment, D. Gusfield, 1993).
  */
 #ifndef BFC_PLAN_USUAL_H
 #define BFC_PLAN_USUAL_H
@@ -13,11 +13,14 @@
 #include "planner/period/event_stream.h"
 
 /*
- * Writes a stream of a few equal repetitions that ends at the same point of the loop as `events`:
- * with the allocations that many of its last repetitions had, each freed after its median age.
- * There must be at least four repetitions of which nine tenths are alike, or eight of which seven
- * tenths are; else `usual` is empty. False: no host memory; `usual` is untouched. Free with
- * events_free. Not thread-safe on the same events.
+ * Writes into `usual` a stream of a few equal repetitions, which have the allocations that many of
+ * the last repetitions of `events` had. Each block is freed after its median age. The stream ends
+ * at the same point of the loop as `events`.
+ *
+ * There must be at least four repetitions in which nine tenths of the allocations are alike, or
+ * eight in which seven tenths are; else `usual` is empty. The caller frees it by events_free.
+ * False: the host has no memory, and `usual` is unchanged. Two threads must not call it with the
+ * same events.
  */
 bool usual_find(struct events *usual, const struct events *events, struct plan_error *error);
 

@@ -23,8 +23,8 @@ static uint32_t find_leader(uint32_t *leader, uint32_t row) {
     return row;
 }
 
-/* The row with the lower index becomes the leader of a class, so that the order of leaders is
- * that of rows. */
+/* Joins the classes of two rows. The row with the lower index becomes the leader of the joined
+ * class, so that classes are ordered by their first rows. */
 static void join_classes(uint32_t *leader, uint32_t a, uint32_t b) {
     a = find_leader(leader, a);
     b = find_leader(leader, b);
@@ -76,7 +76,7 @@ static bool size_classes(struct classes *classes, const struct lifetimes *lifeti
     return true;
 }
 
-/* The state of each group during the pass over the rows. */
+/* What enter_groups knows of a group from the rows seen so far. */
 struct group {
     uint32_t first_row;
     uint32_t item;

@@ -1,6 +1,7 @@
 /*
- * Finds the rows that move together: rows that share memory form a class, classes of one group form
- * an item. Union-find over rows; O(n α(n)).
+ * Finds the rows that must be placed together. Rows that share memory form a class; the classes of
+ * one group form an item, and a class without a group is an item alone. Union-find over rows, O(n
+ * α(n)).
  */
 #ifndef BFC_PLAN_CLASSES_H
 #define BFC_PLAN_CLASSES_H
@@ -8,18 +9,19 @@
 #include "planner/model/lifetimes.h"
 
 struct classes {
-    uint32_t *leader; /* by row: the first row of its class */
-    /* by the class's leader: bytes of its largest row, rounded up to `align` */
+    uint32_t *leader; /* by row: the first row of its class, called the class's leader */
+    /* by leader: the bytes of the class's largest row, rounded up to `align` */
     uint64_t *class_size;
-    uint64_t *place; /* by the class's leader: the start of the class within its item, in bytes */
-    /* by the class's leader: its item, numbered from 0 in each space in row order */
+    uint64_t *place; /* by leader: where the class begins within its item, in bytes */
+    /* by leader: the number of the class's item; items are numbered from 0 in each space, by their
+     * first rows */
     uint32_t *item;
-    uint32_t *items; /* by space: number of items */
+    uint32_t *items; /* by space: how many items it has */
 };
 
 /*
- * Refuses contradictions (classes that extend over several spaces, streams or groups) and sizes
- * that are too large.
+ * Finds the classes and items. False: a class has rows of several spaces, streams or groups, a size
+ * is too large, or the host has no memory; the error says which.
  */
 bool classes_build(struct classes *classes, const struct lifetimes *lifetimes, uint64_t align,
                    struct plan_error *error);

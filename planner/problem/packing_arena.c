@@ -16,7 +16,7 @@ struct builder {
     struct problem *problem;
     struct classes classes;
     struct plan_error *error;
-    struct keyed *order; /* the rows, ordered by space, item and class */
+    struct keyed *order; /* the rows, ordered by space, then by item, then by class */
     uint32_t *pieces;    /* by space: how many pieces were made so far */
     struct staircase staircase;
 };
@@ -80,7 +80,8 @@ static bool allocate_arenas(struct builder *builder) {
     return good && builder->pieces && problem->item && problem->place && builder->order;
 }
 
-/* Orders the rows by space and item, then by class. */
+/* Orders the rows by space, then by item, then by class. It sorts by class first: the later sort is
+ * stable, and so it keeps the order of classes. */
 static bool order_rows(struct builder *builder) {
     const struct lifetimes *lifetimes = builder->problem->lifetimes;
     const struct classes *classes = &builder->classes;
@@ -102,12 +103,13 @@ static bool order_rows(struct builder *builder) {
 static struct piece piece_of_row(const struct builder *builder, uint32_t row) {
     const struct lifetime *r = &builder->problem->lifetimes->rows[row];
     uint64_t size = 0;
-    /* classes_build has checked that the rounded size fits. */
+    /* The size cannot overflow when it is rounded up, since classes_build has checked that. */
     plan_round_up(r->size, builder->problem->align, &size);
     return (struct piece){r->birth, r->death, builder->problem->place[row], size, r->stream, row};
 }
 
-/* Adds the outline of the class whose rows are order[from, to). */
+/* Adds the pieces of a class, whose rows are order[from] to order[to - 1]: rectangles that together
+ * are, at each time, as high as the class's largest live row. */
 static bool add_class(struct builder *builder, uint32_t from, uint32_t to) {
     const uint32_t space = builder->problem->lifetimes->rows[builder->order[from].index].space;
     struct arena *arena = &builder->problem->arenas[space];
@@ -209,8 +211,8 @@ static bool number_sections(struct arena *arena, struct interval *intervals, str
     return true;
 }
 
-/* Sets the arena's bound: the most live bytes, or the end of its highest pinned item if that is
- * more. */
+/* Sets the arena's lower bound: the most bytes that are live at any time, or the end of the highest
+ * pinned item if that is higher. */
 static bool find_bound(struct arena *arena, struct interval *intervals, uint32_t *most_row) {
     const uint32_t count = arena->first[arena->count];
     struct sweep sweep = {0};

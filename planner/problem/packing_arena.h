@@ -1,15 +1,17 @@
 /*
- * Turns rows into what the solvers pack: one arena for each space, with items that move as one.
+ * Turns rows into the rectangles that are packed: one arena for each space, with items in it.
  *
- * An item is a row, or all rows that share memory (alias), or a group of such. It consists of
- * pieces, rectangles of time and address at fixed places within it: rows that share memory give a
- * staircase, the outline of the largest of them alive at each time. Its box is a plain rectangle
- * that holds all pieces, with the stream gap added to its end: a packing of the boxes is always
- * valid, and when the arena is `exact` no better one exists.
+ * An item is what moves as one: a row, or all rows that share memory (alias), or a group of these.
+ * It consists of pieces: rectangles of time and address at fixed places within the item. Rows that
+ * share memory become a staircase of pieces, at each time as high as the largest live row. The box
+ * of an item is one rectangle around all its pieces, lengthened by the gap between streams if there
+ * are several streams. So offsets that are valid for the boxes are valid for the rows. If the arena
+ * is `exact`, each item is one piece and there are neither streams nor pins, so packing the boxes
+ * misses no better plan.
  *
- * Times of boxes are sections: a section starts at each birth that follows a death, so two boxes
- * share a section if and only if they are alive together (interval graphs: the sections are the
- * maximal cliques). O(n log n).
+ * The times of boxes are numbers of sections. A new section starts at each birth that follows a
+ * death, so two boxes have a section in common if and only if they are alive at the same time (in
+ * an interval graph, sections are the maximal cliques). O(n log n).
  */
 #ifndef BFC_PLAN_ARENA_H
 #define BFC_PLAN_ARENA_H
@@ -18,7 +20,7 @@
 #include "planner/problem/piece.h"
 
 struct box {
-    uint32_t birth; /* the section in which the box begins; the box ends before section `death` */
+    uint32_t birth; /* the box is alive from section `birth` to before section `death` */
     uint32_t death;
     uint64_t size; /* bytes, a multiple of the alignment */
 };
@@ -26,15 +28,17 @@ struct box {
 struct arena {
     uint32_t count;    /* number of items */
     uint32_t sections; /* number of sections */
-    struct box *boxes; /* by item */
-    uint64_t *spans;   /* by item: ticks from first birth to last death */
+    struct box *boxes; /* by item: the rectangle of time and address around all its pieces */
+    uint64_t *spans;   /* by item: ticks from its first birth to its last death */
     struct piece *pieces;
-    uint32_t *first; /* by item, with one entry more for the end: its first piece */
-    uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */
-    uint64_t bound;  /* no plan can have a lower peak */
-    uint64_t gap; /* rows of different streams share memory only if they are more than `gap` ticks
-                     apart */
-    bool streams; /* rows of the problem have different streams */
+    /* by item: the index of its first piece; a further element has the number of pieces */
+    uint32_t *first;
+    /* by item: the offset in bytes at which it must lie, or NOT_PINNED; NULL: no item has one */
+    uint64_t *pins;
+    uint64_t bound; /* the lower bound: bytes that every plan of the arena needs at least */
+    /* rows of different streams may share memory only if more than `gap` ticks lie between them */
+    uint64_t gap;
+    bool streams; /* whether the rows have several different streams */
     bool exact;
 };
 
@@ -43,20 +47,20 @@ struct problem {
     uint64_t align;
     struct arena *arenas;
     uint32_t count;
-    uint32_t *item;  /* by row: its item in the arena of its space */
-    uint64_t *place; /* by row: its place within the item */
+    uint32_t *item;  /* by row: the number of its item in the arena of its space */
+    uint64_t *place; /* by row: where it begins within its item, in bytes */
 };
 
-/* Steps that problem_build counts for each row (planner/common/watch.h). */
+/* How many steps of progress problem_build counts for each row (planner/common/watch.h). */
 #define PROBLEM_STEPS 4u
 
-/* Makes the arenas. Contradictory rows are refused with an error that names them. `gap` is that
- * of struct arena. */
+/* Makes the arenas. False: rows contradict each other, and the error names them, or the host has no
+ * memory. `gap` is the number of ticks that must lie between rows of different streams. */
 bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, uint64_t align,
                    uint64_t gap, struct plan_error *error);
 void problem_free(struct problem *problem);
 
-/* The sum of all arenas' bounds; UINT64_MAX if it is larger. */
+/* Returns the sum of the lower bounds of all arenas, or UINT64_MAX if the sum is larger. */
 uint64_t problem_bound(const struct problem *problem);
 
 #endif

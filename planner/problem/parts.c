@@ -4,7 +4,9 @@
 
 #include "planner/common/sort.h"
 
-#define WORK_PER_BOX 64 /* how often a box may be examined before its part is left as it is */
+/* Boxes may be examined this many times on average. After that, ranges of boxes are not divided
+ * further, so that the time stays limited. */
+#define WORK_PER_BOX 64
 
 struct range {
     uint32_t from;
@@ -16,7 +18,7 @@ struct cutter {
     const struct arena *arena;
     struct parts *parts;
     uint64_t *offsets;
-    uint32_t *order; /* items by birth */
+    uint32_t *order; /* the items in the order of their births */
     struct range *stack;
     uint32_t depth;
     uint32_t room;
@@ -41,8 +43,8 @@ static const struct box *box_at(const struct cutter *cutter, uint32_t position) 
     return &cutter->arena->boxes[cutter->order[position]];
 }
 
-/* Sets the part's bound, the most live bytes of any section, by summing changes at births and
- * deaths. */
+/* Sets the part's lower bound, the most bytes that are live in any section. It sums up, section by
+ * section, the sizes of boxes that begin less those of boxes that end. */
 static bool bound_part(struct cutter *cutter, struct part *part) {
     const struct box *boxes = cutter->parts->boxes + part->from;
     uint64_t *change = calloc((size_t)part->sections + 1, sizeof *change);
@@ -51,7 +53,8 @@ static bool bound_part(struct cutter *cutter, struct part *part) {
         return false;
     for (uint32_t i = 0; i < part->count; i++) {
         change[boxes[i].birth] += boxes[i].size;
-        /* the difference may wrap below 0, and the running sum wraps back */
+        /* The unsigned difference may wrap around below 0; the running sum then wraps back, so it
+         * is right. */
         change[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 0; s < part->sections; s++) {
@@ -89,8 +92,8 @@ static bool add_part(struct cutter *cutter, struct range range, uint32_t lo, uin
 }
 
 /*
- * Places boxes that span all of [lo, hi) at the bottom; the range shrinks to the others, still in
- * order.
+ * Places the boxes that are alive in all sections from `lo` to before `hi` below all others. The
+ * range then has only the other boxes, in the same order.
  */
 static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
     uint32_t keep = range->to;
@@ -107,7 +110,9 @@ static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, 
     range->from = keep;
 }
 
-/* Peels one range that has no cut. What is left is examined again, or becomes a part. */
+/* Places those boxes of a range that are alive in all its sections. If some boxes remain, the range
+ * is put back to be cut again, or becomes a part if no box was placed or the limit of work is
+ * reached. */
 static bool settle_range(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
     const uint32_t before = range.from;
     cutter->work += range.to - range.from;

@@ -1,36 +1,41 @@
 /*
- * Makes an arena smaller before it is solved, without losing the best plan: cuts it where no box
- * spans, and lays boxes that live as long as their piece of time at its bottom, again and again. An
- * explicit stack; O(n log n) by a bound on the work, after which larger parts are left as they are.
+ * Divides an arena into smaller parts before it is packed, without losing the best plan. It cuts
+ * the arena at times that no box spans. In each piece of time it places the boxes that live
+ * throughout at the bottom, and then tries to cut again what lies above them. It uses an explicit
+ * stack. O(n log n): the number of examinations is limited, and larger parts stay undivided after
+ * that.
  */
 #ifndef BFC_PLAN_PARTS_H
 #define BFC_PLAN_PARTS_H
 
 #include "planner/problem/packing_arena.h"
 
-/* A part of an arena: the boxes [from, from + count) of parts.boxes, in order of birth. Their
- * sections are numbered from 0 to below `sections`. */
+/* A part of an arena, which is packed alone: the boxes from `from` to before `from + count` of
+ * parts.boxes, in the order of their births. Its sections are numbered from 0. */
 struct part {
     uint32_t from;
     uint32_t count;
     uint32_t sections;
-    uint64_t base;  /* bytes of the boxes that lie below the part */
-    uint64_t bound; /* the most bytes of the part's own boxes that live at any time */
+    /* bytes of the boxes that were placed below this part, so the part's offsets count from here */
+    uint64_t base;
+    /* the lower bound: the most bytes of the part's boxes that are live at any time */
+    uint64_t bound;
 };
 
 struct parts {
     struct part *list;
     uint32_t count;
-    uint32_t most_boxes;    /* how many boxes the largest part has */
-    uint32_t most_sections; /* how many sections the part with the most sections has */
-    struct box *boxes;      /* boxes of all parts, one part after another */
-    uint32_t *item;         /* by box: its item */
+    uint32_t most_boxes;    /* the number of boxes of the part that has the most boxes */
+    uint32_t most_sections; /* the number of sections of the part that has the most sections */
+    struct box *boxes;      /* the boxes of all parts, one part after another */
+    uint32_t *item;         /* by box: the number of its item */
     uint32_t boxes_count;
 };
 
 /*
- * Makes the parts, and writes the offsets of the boxes that it places at the bottom of the arena
- * into `offsets`, whose other elements do not change. False: no host memory.
+ * Makes the parts. Boxes that it places at the bottom of the arena or of a piece of time get their
+ * final offsets in `offsets`, which is by item; other elements do not change. False: the host has
+ * no memory.
  */
 bool parts_build(struct parts *parts, const struct arena *arena, uint64_t *offsets);
 void parts_free(struct parts *parts);

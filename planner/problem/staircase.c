@@ -55,8 +55,8 @@ static void heap_pop(struct staircase *s, uint32_t *used) {
     s->heap[at] = row;
 }
 
-/* Appends the piece, or lengthens the last piece if that ends where the new one begins and has
- * the same size. */
+/* Appends the piece to the list. If the last piece of the list ends where the new one begins, and
+ * has the same size, that piece is lengthened instead. */
 static uint32_t append_piece(struct piece *out, uint32_t count, struct piece piece) {
     if (count > 0 && out[count - 1].death == piece.birth && out[count - 1].size == piece.size) {
         out[count - 1].death = piece.death;

@@ -1,6 +1,7 @@
 /*
- * The outline of rows that share memory: at each time as high as the largest row that is alive.
- * A sweep over births with a heap of sizes; O(k log k) for k rows.
+ * Computes the outline of rows that share memory: at each time it is as high as the largest live
+ * row. Goes through the rows in the order of births, with the live rows in a heap by size. O(k log
+ * k) for k rows.
  */
 #ifndef BFC_PLAN_STAIRCASE_H
 #define BFC_PLAN_STAIRCASE_H
@@ -9,10 +10,10 @@
 
 #include "planner/problem/piece.h"
 
-/* The memory of the sweep, which grows as needed. A structure that is all zeros is valid and
- * empty. */
+/* The input and the working memory of staircase_outline, which staircase_reserve enlarges. A
+ * structure that is all zeros is valid and empty. */
 struct staircase {
-    struct piece *rows; /* input: one piece for each row, in any order */
+    struct piece *rows; /* the input, written by the caller: one piece for each row, in any order */
     uint32_t count;
     uint32_t room;
     uint32_t *heap;
@@ -21,8 +22,8 @@ struct staircase {
 bool staircase_reserve(struct staircase *staircase, uint32_t rows);
 void staircase_free(struct staircase *staircase);
 
-/* Writes the outline as at most 2 × count - 1 pieces in order of time. Pieces of the same size
- * never touch. */
+/* Writes the outline to `out` as at most 2 × count - 1 pieces, in the order of time, and returns
+ * their number. Where two pieces touch, their sizes differ. */
 uint32_t staircase_outline(struct staircase *staircase, struct piece *out);
 
 #endif
