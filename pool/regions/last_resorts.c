@@ -57,9 +57,25 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
+/* Other threads may allocate, and free in the order of streams, without end. So a search that goes
+ * on as long as blocks become ready also ends when a second has passed and as many blocks have
+ * become ready as were awaited when it began. */
+struct search {
+    uint64_t readied, until;
+};
+
+static struct search begin_search(const struct bfc_pool *pool) {
+    return (struct search){pool->readied + pool->awaited, wait_clock(pool) + AWAITED_WAIT_NS};
+}
+
+static bool may_go_on(const struct bfc_pool *pool, const struct search *search) {
+    return pool->readied < search->readied || wait_clock(pool) < search->until;
+}
+
 /* What becomes ready here, another thread may take first, while its own last block is complete but
  * not ready yet. So this goes on until no block becomes ready any more. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
+    struct search search = begin_search(pool);
     uint64_t readied;
     do {
         readied = pool->readied;
@@ -67,7 +83,7 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
             wait_for_awaited_block(pool, 0);
         if (take_any(pool, request))
             return true;
-    } while (pool->readied != readied);
+    } while (pool->readied != readied && may_go_on(pool, &search));
     return false;
 }
 
@@ -76,6 +92,7 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
  * since the last search. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
+    struct search search = begin_search(pool);
     uint64_t readied;
     do {
         bool awaits = pool->awaited;
@@ -84,7 +101,7 @@ static bool wait_for_awaited(struct bfc_pool *pool, const struct request *reques
             wait_for_awaited_block(pool, AWAITED_WAIT_NS);
         if (take_settled(pool, request) || (awaits && release_each(pool, request, status)))
             return true;
-    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
+    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY && may_go_on(pool, &search));
     return false;
 }
 
