@@ -405,6 +405,9 @@ void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t ar
 /* Tells the pool that all fences up to `fence` are complete. */
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence);
 
+/* Returns the highest fence of a pending block; BFC_NO_FENCE: none is pending. */
+bfc_fence bfc_pool_last_pending(struct bfc_pool *pool);
+
 /* Describes the block, live, free or bare, that holds `address`. False: the address is in none of
  * the pool's regions. */
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block);

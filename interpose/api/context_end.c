@@ -60,9 +60,11 @@ static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsig
 }
 
 /* The context's events are forgotten while its own arenas are still in the table: another thread
- * may still use such an arena, and must not query an event of the ended context. */
+ * may still use such an arena, and must not query an event of the ended context. Its streams have
+ * ended with it, and their handles may come to mean other streams. */
 static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
+    BFC_TELL_COUNTER(leave());
     if (!bfc_process_if_made()) {
         bfc_contexts_forget(context);
         return;

@@ -12,9 +12,7 @@
  * free takes the lock only once and records its events outside it; a poll takes the lock twice, and
  * once more for each query.
  *
- * A complete event implies that the earlier events of its context are complete. So while all
- * pending fences are of one context alone, a poll queries fences at doubling distances: a few
- * queries retire hundreds.
+ * While all pending fences are of one context, a poll queries fences at doubling distances.
  */
 #include "interpose/fences/fences.h"
 
@@ -351,9 +349,8 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
     unlock_fences(fences);
 }
 
-/* The progress of one poll. It first queries the fence as far ahead of the first pending one as the
- * last poll got. Each success doubles the distance, as long as all pending fences are of one
- * context; after a failure the first pending fence is queried. */
+/* One poll first queries the fence as far ahead of the first pending one as the last poll got. Each
+ * success doubles the distance; after a failure the first pending fence is queried. */
 struct look {
     /* the events of `fence`, which is pinned; NULL: this poll makes no further query */
     struct event *events;
@@ -525,7 +522,12 @@ void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence las
 }
 
 bfc_fence bfc_fences_last(struct bfc_fences *fences) {
-    return read_number(fences, &fences->next) - 1;
+    lock_fences(fences);
+    bfc_fence last = fences->next - 1;
+    while (last > fences->done && state_of(entry_of(fences, last)) != RECORDED)
+        last--;
+    unlock_fences(fences);
+    return last;
 }
 
 /* If the owner's context already waits for this fence or a later one, there is nothing to do.

@@ -52,12 +52,12 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
                                 bfc_fence fence);
 
 /* To be called after a wait for all work of `context`; `last` is what bfc_fences_last returned when
- * the wait began. If all pending fences are over this context alone, those up to `last` are
- * complete, as far as they are recorded. */
+ * the wait began. If all pending fences are over this context alone, those up to `last` that are
+ * recorded are complete. */
 void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last);
 
-/* Return the highest fence so far, which may not be recorded yet, and the highest one that is known
- * to be complete; BFC_NO_FENCE: there was none. */
+/* Return the highest fence that is recorded (the number of one that is not may be given to another)
+ * and the highest one that is known to be complete; BFC_NO_FENCE: there was none. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 bfc_fence bfc_fences_known(struct bfc_fences *fences);
 

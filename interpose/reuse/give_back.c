@@ -45,25 +45,31 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* Waits for the fences of frees, then gives back what has become ready. While something captures,
- * no fence can be waited for, but the driver's own free of a region waits for the work. */
+/* Waits for the fences of pending blocks, then gives back what has become ready. Other fences, as
+ * of comes_to_rest, may cover work that depends on what this thread does next. While something
+ * captures, no fence can be waited for, but the driver's own free of a region waits for the work.
+ */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
         return trim_captured(driver, arena, bytes);
     if (!arena->fences || !bfc_arena_enter(arena))
         return 0;
-    bfc_fences_wait(arena->fences, driver, bfc_fences_last(arena->fences), UINT64_MAX, NULL);
+    bfc_fences_wait(arena->fences, driver, bfc_pool_last_pending(arena->pool), UINT64_MAX, NULL);
     bfc_arena_leave(arena);
     return trim_ready(driver, arena, bytes);
 }
 
-/* A stream's work may depend on what this thread does next, so the wait is bounded. */
+/* A stream's work may depend on what this thread does next, and other threads may free in the order
+ * of streams without end. So each wait is bounded, and so is how often this thread waits. */
 static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
-    uint64_t released = 0;
+    enum { WAITS_MOST = 64 };
+    uint64_t released = 0, until = bfc_now_ns() + BFC_NS_PER_SECOND;
     bool some = true;
-    while (!released && some && bfc_arena_enter(arena)) {
+    for (int waits = 0; !released && some && (waits < WAITS_MOST || bfc_now_ns() < until) &&
+                        bfc_arena_enter(arena);
+         waits++) {
         some = bfc_stream_frees_wait(driver, arena, BFC_NS_PER_SECOND);
         bfc_arena_leave(arena);
         released = trim_ready(driver, arena, bytes);

@@ -51,6 +51,14 @@ static void describe_block(const struct bfc_pool *pool, block_index b,
     };
 }
 
+bfc_fence bfc_pool_last_pending(struct bfc_pool *pool) {
+    pool_enter(pool);
+    block_index b = pool->pending_list.newest;
+    bfc_fence fence = b ? pool->details[b].fence : BFC_NO_FENCE;
+    pool_leave(pool);
+    return fence;
+}
+
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block) {
     pool_enter(pool);
     block_index b = find_holding(pool, address);

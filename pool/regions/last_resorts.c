@@ -63,10 +63,26 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
+/* The end of a search for memory that goes on as long as blocks become ready. Other threads may
+ * allocate, and free in the order of streams, without end; so the search also ends when a second
+ * has passed and as many blocks have become ready as were awaited when it began. */
+struct search {
+    uint64_t readied, until;
+};
+
+static struct search begin_search(const struct bfc_pool *pool) {
+    return (struct search){pool->readied + pool->awaited, wait_clock(pool) + AWAITED_WAIT_NS};
+}
+
+static bool may_go_on(const struct bfc_pool *pool, const struct search *search) {
+    return pool->readied < search->readied || wait_clock(pool) < search->until;
+}
+
 /* Another thread may take a block as soon as it becomes ready here, while a block that this other
  * thread has freed is complete but not ready yet. So the loop goes on until no further block
  * becomes ready; otherwise this allocation could fail although memory is free. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
+    struct search search = begin_search(pool);
     uint64_t readied;
     do {
         readied = pool->readied;
@@ -74,7 +90,7 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
             wait_for_awaited_block(pool, 0);
         if (take_any(pool, request))
             return true;
-    } while (pool->readied != readied);
+    } while (pool->readied != readied && may_go_on(pool, &search));
     return false;
 }
 
@@ -83,6 +99,7 @@ bool take_settled(struct bfc_pool *pool, const struct request *request) {
  * since other threads may have made blocks ready after the last search. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
+    struct search search = begin_search(pool);
     uint64_t readied;
     do {
         bool awaits = pool->awaited;
@@ -91,7 +108,7 @@ static bool wait_for_awaited(struct bfc_pool *pool, const struct request *reques
             wait_for_awaited_block(pool, AWAITED_WAIT_NS);
         if (take_settled(pool, request) || (awaits && release_each(pool, request, status)))
             return true;
-    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
+    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY && may_go_on(pool, &search));
     return false;
 }
 

@@ -19,6 +19,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
+#include "interpose/driver/current.h"
 #include "interpose/driver/driver.h"
 #include "interpose/features/gate/submissions.h"
 #include "interpose/fences/fences.h"
@@ -94,6 +95,24 @@ static CUresult order_on_device(const struct bfc_driver *driver, struct bfc_aren
                : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+/* Waits for the former only stream (`leaving`), which has all work on blocks whose frees took no
+ * fence. Needs no memory, unlike an event and an allocation. */
+static CUresult wait_for_stream(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUstream second = bfc_load_relaxed(&partner);
+    bool pushed;
+    CUresult result = driver->cuStreamSynchronize && !bfc_captures_exist()
+                          ? bfc_arena_make_current(driver, arena, &pushed)
+                          : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuStreamSynchronize(bfc_load_relaxed(&leaving));
+    if (second && result == CUDA_SUCCESS)
+        result = driver->cuStreamSynchronize(second);
+    bfc_current_leave(driver, pushed);
+    return result;
+}
+
+/* If the device cannot order the work, the host waits for it. */
 static void order_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!arena->fences || bfc_arena_is_host(arena) || !bfc_arena_enter(arena))
         return;
@@ -101,8 +120,13 @@ static void order_arena(const struct bfc_driver *driver, struct bfc_arena *arena
     CUresult result = order_on_device(driver, arena);
     bfc_capture_restore(driver, mode);
     if (result != CUDA_SUCCESS) {
-        BFC_TRY_HARD(waited, bfc_upstream_wait_as_free(driver, arena));
-        (void)waited;
+        BFC_TRY_HARD(freed, bfc_upstream_wait_as_free(driver, arena));
+        result = freed;
+    }
+    if (result != CUDA_SUCCESS) {
+        BFC_TRY_HARD(waited, wait_for_stream(driver, arena));
+        if (waited != CUDA_SUCCESS)
+            bfc_upstream_wait_weakly(driver, arena);
     }
     bfc_arena_leave(arena);
 }

@@ -26,6 +26,7 @@ enter_table_call:
     stp     q6, q7, [sp, #176]
     mov     x0, x17
     add     x1, sp, #72
+    add     x2, sp, #224
     adrp    x16, bfc_table_calls
     ldr     x16, [x16, #:lo12:bfc_table_calls]
     blr     x16
@@ -49,6 +50,7 @@ bfc_table_call_returns:
     stp     x0, x1, [sp]
     stp     q0, q1, [sp, #16]
     stp     q2, q3, [sp, #48]
+    add     x0, sp, #80
     adrp    x16, bfc_table_calls
     add     x16, x16, #:lo12:bfc_table_calls
     ldr     x16, [x16, #8]

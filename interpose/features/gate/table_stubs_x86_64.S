@@ -35,6 +35,7 @@ enter_table_call:
     movups  %xmm7, 176(%rsp)
     mov     8(%rbp), %rdi
     lea     16(%rbp), %rsi
+    lea     24(%rbp), %rdx
     call    *bfc_table_calls(%rip)
     mov     %rax, %r11
     mov     (%rsp), %rdi
@@ -66,6 +67,7 @@ bfc_table_call_returns:
     mov     %rdx, 8(%rsp)
     movups  %xmm0, 16(%rsp)
     movups  %xmm1, 32(%rsp)
+    lea     48(%rsp), %rdi
     call    *bfc_table_calls+8(%rip)
     mov     %rax, %r11
     mov     (%rsp), %rax

@@ -2,7 +2,8 @@
  * The driver's functions behind such a table have parameters that nobody documents. So an entry of
  * the copy keeps every register that can carry an argument, and the stack as it is, and puts an
  * address of ours in place of the return address: that way it learns when the function returns. The
- * true return address is kept on a small stack of the thread.
+ * true return address is kept on a small stack of the thread. So a function may be left by longjmp,
+ * but not by a C++ exception, which does not find its way past our address.
  */
 #include "interpose/features/gate/unknown_tables.h"
 
@@ -26,7 +27,8 @@ enum {
 
 struct call {
     void *return_address;
-    uint64_t end; /* for bfc_submission_end */
+    const void *stack; /* the stack pointer after the call has returned */
+    uint64_t end;      /* for bfc_submission_end */
 };
 
 static __thread INITIAL_EXEC struct {
@@ -50,8 +52,8 @@ static size_t function_count;
 HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
 HIDDEN extern struct {
-    void *(*begin)(const char *stub, void **return_address);
-    void *(*end)(void);
+    void *(*begin)(const char *stub, void **return_address, const void *stack);
+    void *(*end)(const void *stack);
 } bfc_table_calls;
 
 /* Where the processor keeps a second stack of return addresses, a changed one ends the process. */
@@ -69,7 +71,7 @@ static CUresult refuse_call(void) {
     return thread.refused;
 }
 
-static void *begin_call(const char *stub, void **return_address) {
+static void *begin_call(const char *stub, void **return_address, const void *stack) {
     void *function = functions[(size_t)(stub - bfc_table_stubs) / STUB_BYTES];
     uint64_t end;
     if (thread.depth == NESTED_MOST) { /* its end cannot be seen */
@@ -79,7 +81,7 @@ static void *begin_call(const char *stub, void **return_address) {
     thread.refused = bfc_submission_begin((CUstream)BFC_STREAMS_UNKNOWN, false, &end);
     unsigned place = thread.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler that calls goes on above */
-    thread.calls[place] = (struct call){*return_address, end};
+    thread.calls[place] = (struct call){*return_address, stack, end};
     void (*returns)(void) = bfc_table_call_returns;
     memcpy(return_address, &returns, sizeof returns);
     CUresult (*refuse)(void) = refuse_call;
@@ -88,11 +90,15 @@ static void *begin_call(const char *stub, void **return_address) {
     return function;
 }
 
-static void *end_call(void) {
-    struct call call = thread.calls[thread.depth - 1];
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread.depth--;
-    bfc_submission_end(call.end);
+/* Calls that a jump (longjmp) has left are still noted above the one that returns: they end too. */
+static void *end_call(const void *stack) {
+    struct call call;
+    do {
+        call = thread.calls[thread.depth - 1];
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        thread.depth--;
+        bfc_submission_end(call.end);
+    } while (call.stack != stack && thread.depth);
     return call.return_address;
 }
 

@@ -171,21 +171,26 @@ static const char *open_arenas(uint64_t *bytes) {
                     "(BFC_BACKING=pages avoids these)";
 }
 
+static const char *tell_unkept(char *text, size_t size, int error) {
+    snprintf(text, size, "the contents could not be kept: %s", strerror(error));
+    return text;
+}
+
 static const char *save_arenas(char *text, size_t size) {
+    int error = 0;
     for (struct bfc_sleeping_arena *one = bfc_sleeping.arenas; one; one = one->next) {
-        int error = 0;
         CUresult result = bfc_sleeping_arena_save(one, bfc_sleeping.file, goes_on, &error);
         const char *why = find_interruption();
         if (result == CUDA_ERROR_NOT_READY && why)
             return why;
         if (result == CUDA_ERROR_OPERATING_SYSTEM)
-            snprintf(text, size, "the contents could not be kept: %s", strerror(error));
-        else
-            snprintf(text, size, "the driver refused a copy (CUresult %d)", (int)result);
+            return tell_unkept(text, size, error);
+        snprintf(text, size, "the driver refused a copy (CUresult %d)", (int)result);
         if (result != CUDA_SUCCESS)
             return text;
     }
-    return NULL;
+    error = bfc_sleep_store_flush(bfc_sleeping.file);
+    return error ? tell_unkept(text, size, error) : NULL;
 }
 
 static const char *chosen_place(void) {

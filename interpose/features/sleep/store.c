@@ -111,11 +111,23 @@ static int leave_hole(int file, uint64_t end) {
     return fits ? 0 : errno;
 }
 
+int bfc_sleep_store_flush(int file) {
+    int result;
+    do
+        result = fdatasync(file);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
+/* Flushes now and then, since a flush of all at the end could not be interrupted for long. */
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size) {
+    enum { FLUSH_EVERY = 64 << 20 };
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
     int error =
         is_zero(bytes, size) ? leave_hole(file, at + size) : write_all_at(file, at, bytes, size);
+    if (!error && at / FLUSH_EVERY != (at + size) / FLUSH_EVERY)
+        error = bfc_sleep_store_flush(file);
     bfc_quiet_end(&quiet);
     return error;
 }

@@ -81,5 +81,6 @@ host $work/bin/bound.so constants
 host $work/bin/bound.so constructed
 host $work/bin/wrangler.so plug-in
 tables second
+tables jump
 END
 exit $failed

@@ -6,6 +6,8 @@
  * usage: tables SCENE
  */
 #define ROUTE_DRIVER
+#include <setjmp.h>
+
 #include "tests/conformance/gpu.h"
 
 enum { ROUNDS = 200 };
@@ -96,6 +98,31 @@ static void rest(void) {
     printf("records %llu\n", count_of("event_records") - before);
 }
 
+static const struct functions *jumped;
+static jmp_buf before_jump;
+
+/* A tool's function, which the stand-in calls at each call: within the first it makes another by
+ * the table, and jumps out of that. */
+static void jump(const char *call) {
+    if (strcmp(call, "cuCtxSynchronize") == 0)
+        longjmp(before_jump, 1);
+    if (strcmp(call, "cuMemsetD8Async") == 0 && !setjmp(before_jump))
+        jumped->wait();
+}
+
+static void jump_out(void) {
+    void *block = new_block(bytes);
+    void (*watch)(void (*)(const char *));
+    *(void **)&watch = dlsym(RTLD_DEFAULT, "sim_tool_watch");
+    jumped = table_of("sim: functions 1");
+    watch(jump);
+    printf("set %d\n", (int)jumped->set(address(block), 2, bytes, NULL));
+    watch(NULL);
+    MUST(jumped->wait());
+    check(block, 2);
+    puts("right");
+}
+
 /* Not all that it holds are functions. */
 static void number(void) {
     (void)table_of("sim: a number  1");
@@ -108,6 +135,8 @@ int main(int count, char **names) {
         second();
     else if (count == 2 && strcmp(names[1], "rest") == 0)
         rest();
+    else if (count == 2 && strcmp(names[1], "jump") == 0)
+        jump_out();
     else
         number();
     return 0;

@@ -16,9 +16,9 @@ ROUTES = ("link", "dlsym", "old", "new")
 UNKNOWN = [("unknown", route) for route in ROUTES[1:]]
 
 
-def run(mode, way, route):
+def run(mode, way, route, **variables):
     environment = {**os.environ, "BFC_FREE": mode, "BFC_GATE": "1", "BFC_STACKS": "off", "BFC_YIELD": "0",
-                   "SIM_DEVICES": "2", "LD_PRELOAD": LIBRARY}
+                   "SIM_DEVICES": "2", "LD_PRELOAD": LIBRARY, **variables}
     if way == "unknown":
         environment["SIM_DRIVER_VERSION"] = "99000"
     done = subprocess.run([PROGRAM, way, route], env=environment, capture_output=True, text=True, timeout=60, check=False)
@@ -44,6 +44,13 @@ class Appearances(unittest.TestCase):
 
     def test_ordered(self):
         self.expect("ordered", frees_needed_a_fence="no", the_same_block="yes", frees_need_a_fence_now="yes")
+
+    def test_on_a_full_device_without_room_for_an_event(self):
+        refused = ",".join(["cuEventCreate@1", *(f"cuMemAlloc_v2@{number}" for number in range(2, 10))])
+        for mode in "lazy", "ordered":
+            with self.subTest(mode=mode):
+                found = run(mode, "stream", "link", SIM_FAIL=refused)
+                self.assertEqual(found["the next owner's bytes"], "yes")
 
 
 if __name__ == "__main__":

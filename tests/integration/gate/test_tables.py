@@ -37,6 +37,11 @@ class UnknownTables(unittest.TestCase):
                 self.assertRegex(said, "same 1, none 1, error 801\n")
                 self.assertLessEqual(int(said.split()[-1]), 2)
 
+    def test_a_call_within_a_call_may_be_left_by_a_jump(self):
+        for mode in "sync", "lazy", "ordered":
+            with self.subTest(mode=mode):
+                self.assertEqual(run("jump", BFC_FREE=mode)[0], "set 0\nright\n")
+
     def test_what_is_no_table_of_functions_turns_the_gate_off(self):
         _, log = run("number", BFC_FREE="lazy")
         self.assertRegex(log, "BFC_GATE is off, .*unknown table, 73696d3a2061206e756d626572202031")

@@ -85,9 +85,18 @@ static void linger(unsigned steps) {
         wrong += capturing;
 }
 
+static bool refuses;             /* the next record is refused */
+static bfc_fence last_meanwhile; /* bfc_fences_last during that record */
+
 static CUresult record(CUcontext context, CUevent handle) {
     struct event *event = (struct event *)(void *)handle;
     (void)context;
+    if (refuses) {
+        refuses = false;
+        last_meanwhile = bfc_fences_last(fences);
+        event->failed = true;
+        return refusal;
+    }
     wrong += capturing + (event->users != 0) + (event->recorders++ != 0);
     wrong += is_gone(event);
     linger(100000);
@@ -244,6 +253,21 @@ static void fail_often(void) {
     wrong += made == ROUNDS || bfc_fences_last(fences) != before + made;
 }
 
+/* A wait for the context that begins during a record covers the fences up to bfc_fences_last. If
+ * the record is refused, a later fence, of work that the wait does not cover, must not count as one
+ * of these. */
+static void pass_refused(void) {
+    CUcontext context = (CUcontext)(void *)&owner;
+    bfc_fence before = bfc_fences_last(fences), later;
+    bfc_fences_wait(fences, &driver, before, UINT64_MAX, NULL);
+    refuses = true;
+    wrong += bfc_fences_record(fences, &driver, &context, 1, &later) != refusal;
+    while (bfc_fences_record(fences, &driver, &context, 1, &later) != CUDA_SUCCESS)
+        ;
+    bfc_fences_pass(fences, context, last_meanwhile);
+    wrong += bfc_fences_known(fences) >= later;
+}
+
 int main(void) {
     pthread_t threads[THREADS], capturer, ender;
     driver = (struct bfc_driver){.cuEventCreate = create,
@@ -266,6 +290,7 @@ int main(void) {
     pthread_join(ender, NULL);
     order_twice();
     know_pinned();
+    pass_refused();
     fail_often();
     bfc_fence last = bfc_fences_last(fences);
     wrong += bfc_fences_wait(fences, &driver, last, UINT64_MAX, NULL) != last;

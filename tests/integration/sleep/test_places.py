@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from jobs import ON, Job, main
+from jobs import ON, PRELOAD, Job, main
 
 FILLED = "a = allocate(64*MIB); fill(a, 7, 64*MIB); b = allocate(1000); fill(b, 9, 1000); synchronize()"
 INTACT = "is_filled(a, 7, 64*MIB) and is_filled(b, 9, 1000)"
@@ -63,6 +63,10 @@ class Places(unittest.TestCase):
         before = job.do(free)
         self.check_sleeps(job)
         self.assertEqual((job.do(free), job.do(f"os.listdir({self.folder!r})")), (before, []))
+
+    def test_disk_is_full_only_when_bytes_reach_it(self):
+        job = self.filled(BFC_SLEEP_TO=self.folder, LD_PRELOAD=f"{os.environ['LATE_DISK']}:{PRELOAD}")
+        self.check_awake(job, "No space left")
 
     @unittest.skipUnless(may_mount(), "mounts in a namespace are not permitted")
     def test_host_has_little_memory(self):
