@@ -27,15 +27,23 @@ static void close_import(unsigned slot) {
 }
 
 /* Called before a block is freed or passed on: from then on the importer does not look at it. With
- * the stand-in it may still have it open, which a real driver leaves undefined. */
+ * the stand-in it may still have it open, which a real driver leaves undefined; not where memory is
+ * short, since what an importer has open is on the device, which the stand-in alone forgets. */
 static void forget_import(const struct worker *worker, const struct block *block, bool is_freed) {
     for (unsigned i = 0; i < SLOTS && worker->index == 0; i++)
         if (importer.opened[i] == block->start) {
-            if (importer.is_open[i] && !is_simulated())
+            if (importer.is_open[i] && (is_tight || !is_simulated()))
                 close_import(i);
             importer.opened[i] = NULL;
             importer.is_freed[i] = is_freed;
         }
+}
+
+/* Called before most of a device is taken. */
+static void close_imports(const struct worker *worker) {
+    for (unsigned i = 0; i < SLOTS && worker->index == 0; i++)
+        if (importer.is_open[i])
+            close_import(i);
 }
 
 /* Takes a block that is freed or lost off the thread's list. */

@@ -340,6 +340,7 @@ static void squeeze(struct worker *worker, uint64_t *state) {
     int stream = has_far && draw(state) % 3 == 0 ? FAR : (int)(draw(state) % CREATED);
     while (worker->count)
         end_block(worker, &worker->blocks[worker->count - 1]);
+    close_imports(worker);
     finish_work(worker);
     if (worker->index == capturer && worker->open == NONE && has_scene("open")) {
         CUstreamCaptureMode mode = draw_mode(worker);
