@@ -211,6 +211,10 @@ uint64_t bfc_upstream_count_releases(void) {
     return bfc_load_acquire(&releases);
 }
 
+void bfc_upstream_note_release(void) {
+    bfc_fetch_add_acq_rel(&releases, 1);
+}
+
 /* Frees a region with the arena's context current, since the calling thread may be the helper
  * thread or have another context current. Nothing is freed once the context has ended, because its
  * memory went with it, nor while the process exits. Host memory is freed only by threads of the
@@ -239,7 +243,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
     }
     if (kept)
         return false;
-    bfc_fetch_add_acq_rel(&releases, 1);
+    bfc_upstream_note_release();
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
     log_region(arena, start, bytes, back ? "was given back" : "has gone with its context");
     bfc_device_refund(arena, bytes);

@@ -14,8 +14,10 @@ enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_ad
                                              struct bfc_ask *ask);
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes, int *error);
 
-/* Returns how many regions the pools of this process have given back so far. */
+/* Returns how many regions and pages the pools of this process have given back so far;
+ * bfc_upstream_note_release counts one. */
 uint64_t bfc_upstream_count_releases(void);
+void bfc_upstream_note_release(void);
 
 /*
  * For code that makes a pool grow by other driver calls (interpose/features/pages/). The arena's

@@ -168,6 +168,7 @@ static void report_released(void *context, uint64_t bytes) {
 static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                            uint64_t bytes) {
     note_result(arena, "cuMemRelease", bytes, bfc_retry_release(driver, page));
+    bfc_upstream_note_release();
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
     bfc_device_refund(arena, bytes);
 }
