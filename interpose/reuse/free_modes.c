@@ -92,7 +92,7 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
-    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena) && bfc_pool_surplus_is_due(arena->pool))
+    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena))
         bfc_pool_release_surplus(arena->pool);
     return result;
 }
@@ -253,32 +253,10 @@ static inline CUresult free_with_fence(const struct bfc_driver *driver, struct b
     return free_fenced(driver, arena, pointer, &arena->context, 1, &fence);
 }
 
-/* Waits for the device once in a while, as cudaFree does without the library, so that regions which
- * the program has outgrown can go back. The free of an address at which no live block begins does
- * not wait. */
-static NOINLINE void give_back_outgrown(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        CUdeviceptr pointer) {
-    if (bfc_arena_is_host(arena) || !bfc_pool_is_live(arena->pool, pointer))
-        return;
-    struct bfc_waits *waits = bfc_capture_enter_wait();
-    if (!waits)
-        return;
-    if (wait_for_work(driver, arena, false) == CUDA_SUCCESS)
-        bfc_pool_release_surplus(arena->pool);
-    bfc_capture_leave_wait(waits);
-}
-
-static inline CUresult free_without_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                         CUdeviceptr pointer) {
-    if (UNLIKELY(bfc_pool_surplus_is_due(arena->pool)))
-        give_back_outgrown(driver, arena, pointer);
-    return free_with_fence(driver, arena, pointer);
-}
-
 static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                     CUdeviceptr pointer) {
     return arena->free_mode == BFC_FREE_SYNC ? free_with_wait(driver, arena, pointer)
-                                             : free_without_wait(driver, arena, pointer);
+                                             : free_with_fence(driver, arena, pointer);
 }
 
 /* If the arena's context has ended unseen, the address is free, or another context's. */
@@ -327,7 +305,7 @@ static NOINLINE CUresult free_with_wait_untimed(const struct bfc_driver *driver,
 
 static NOINLINE CUresult free_with_fence_untimed(const struct bfc_driver *driver,
                                                  struct bfc_arena *arena, CUdeviceptr pointer) {
-    return note_free(arena, pointer, free_without_wait(driver, arena, pointer), 0);
+    return note_free(arena, pointer, free_with_fence(driver, arena, pointer), 0);
 }
 
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -159,12 +159,9 @@ static void release_block(struct player *p, uint32_t allocation) {
         return;
     }
     bool waits = p->settings->options.free_mode == BFC_FREE_SYNC;
-    struct bfc_pool *pool = p->pools[a->device];
-    if (bfc_pool_surplus_is_due(pool)) {
-        bfc_pool_complete(pool, device_synchronize(device));
-        bfc_pool_release_surplus(pool);
-    }
-    bfc_pool_free(pool, start, waits ? BFC_NO_FENCE : device_fence(device));
+    if (waits && bfc_pool_glimpse(p->pools[a->device], start).surplus)
+        bfc_pool_release_surplus(p->pools[a->device]);
+    bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
 /* Frees, before each pass but the first, the blocks that the pass before has not freed. */

@@ -118,11 +118,6 @@ bfc_fence device_fence(struct device *device) {
     return device->fences;
 }
 
-bfc_fence device_synchronize(struct device *device) {
-    device->waited = device->fences;
-    return device->fences;
-}
-
 uint32_t device_region_of(const struct device *device, bfc_addr address) {
     uint32_t low = 1, high = device->region_count;
     while (low < high) {

@@ -90,9 +90,6 @@ bool device_release(void *device, bfc_addr start, uint64_t bytes, int *error);
  * number. */
 bfc_fence device_fence(struct device *device);
 
-/* Waits for all fences; returns the last one's number. */
-bfc_fence device_synchronize(struct device *device);
-
 /* Returns the number of the region in which the address lies. */
 uint32_t device_region_of(const struct device *device, bfc_addr address);
 
