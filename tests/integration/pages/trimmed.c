@@ -11,7 +11,7 @@ int main(void) {
     use_device(0);
     for (int i = 0; i < 2; i++)
         MUST(CREATE_CONTEXT(&contexts[i], 0));
-    for (unsigned round = 0; round < 600; round++) {
+    for (unsigned round = 0; round < 100; round++) {
         void *block;
         MUST(cuCtxSetCurrent(contexts[round % 2]));
         CUresult result = allocate(&block, 200 * MIB);
