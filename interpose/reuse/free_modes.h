@@ -21,8 +21,8 @@
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
-/* Frees a block without attributes as bfc_reuse_free does, while nothing captures, and counts the
- * free in the segment. */
+/* Frees a block as bfc_reuse_free does, while nothing captures, and counts the free in the segment.
+ * The program must have set no pointer attribute of the block. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 
