@@ -18,9 +18,9 @@ enum bfc_reuse_how {
 
 /* How an allocation ended. */
 struct bfc_outcome {
-    CUdeviceptr pointer;    /* the block's address; set where the allocation returns CUDA_SUCCESS */
-    enum bfc_status status; /* the pool's answer; also BFC_OK if it was not asked, or the driver
-                               refused a wait */
+    CUdeviceptr pointer; /* the block's address; set where the allocation returns CUDA_SUCCESS */
+    enum bfc_status
+        status; /* the pool's status; also BFC_OK where the pool was not asked, or a wait failed */
     /* unless `status` is BFC_OK: what the driver answered last when the pool asked for memory;
      * CUDA_SUCCESS: the driver was not asked */
     CUresult error;
