@@ -42,7 +42,7 @@ struct queue {
 
 /* The progress of a thread that goes through the queues and queries events. */
 struct look {
-    struct look *next;    /* the next thread that does so, in a list */
+    struct look *next;    /* the next in the list of querying threads */
     CUcontext context;    /* the context of the event that this thread is querying */
     uint64_t from, until; /* ids of streams: the queues in this range are still to be examined */
     size_t queries;       /* how many more events the thread may query */

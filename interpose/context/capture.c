@@ -258,10 +258,10 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
         exchange_mode(driver, &mode);
 }
 
-/* Whether the driver would refuse a call of this thread because of the capture. By its rules, a
- * thread in relaxed mode is never refused; any other thread is refused during its own capture
- * unless that is a relaxed one; a thread in global mode also during a global capture of another
- * thread. */
+/* Whether the driver would refuse a call of this thread because of the capture. By the driver's
+ * rules, a thread in relaxed mode is never refused; any other thread is refused during its own
+ * capture unless that is a relaxed one; a thread in global mode also during a global capture of
+ * another thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         /* a capture of unknown mode may forbid anything, so the call is left to the driver */

@@ -85,8 +85,8 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* Hands out a block. If a plan (BFC_PLAN) is followed, its placer is asked first (else NULL); if
- * the placer's block cannot be used, the pool alone is asked again. */
+/* Hands out a block. `placer`, if not NULL, follows a plan (BFC_PLAN) and is asked first; if its
+ * block cannot be used, the pool alone is asked again. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
                                                enum bfc_reuse_how how, unsigned flags,

@@ -62,8 +62,8 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits for all work of the arena's context. Calls that submit work are counted here, so if there
- * was none since the last such wait, this one is left out. */
+/* Waits for all work of the arena's context, where the library counts the calls that submit work.
+ * If none was made since the last such wait, there is nothing to wait for. */
 static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
                                               struct bfc_arena *arena) {
     uint64_t submissions = 0;
@@ -127,8 +127,8 @@ static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
 
-/* Records a fence in the contexts, and gives the block back to the pool under it. `*fence` is
- * BFC_NO_FENCE if none could be recorded. */
+/* Records a fence in the contexts, and frees the block, which is pending until that fence is
+ * complete. `*fence` is BFC_NO_FENCE if none could be recorded. */
 static CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             CUdeviceptr pointer, const CUcontext *contexts, size_t count,
                             bfc_fence *fence) {

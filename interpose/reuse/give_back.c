@@ -107,8 +107,8 @@ static bool others_gave_back(void) {
 
 enum { ANY_DEVICE = -1 };
 
-/* Has all arenas of the device except `but` give back at least `bytes`. Tries the first `count` of
- * `efforts`, and stops once `enough` bytes have come. Returns how many bytes have come. */
+/* Has all arenas of the device except `but` give back at least `bytes`. Tries the first `count`
+ * ways of `efforts`, and stops once `enough` bytes have come. Returns how many bytes have come. */
 static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsigned count,
                              uint64_t bytes, uint64_t enough) {
     uint64_t came = 0;
