@@ -25,9 +25,10 @@
 #include <stdlib.h>
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bfc_arena *living; /* a list with one reference to each; guarded by table_lock */
+/* the list of living arenas; holds a reference to each; guarded by table_lock */
+static struct bfc_arena *living;
 static struct bfc_arena
-    *lost; /* arenas whose contexts no hook saw end; guarded by table_lock, with references */
+    *lost;             /* a list of arenas whose contexts no hook saw end; guarded by table_lock */
 static uint64_t begun; /* how many arenas were added to the table so far; guarded by table_lock */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
@@ -72,8 +73,8 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
     return arena;
 }
 
-/* Goes from the youngest arena to the oldest, the order of the table. `previous` may have left the
- * table, so the next arena is found by its sequence number. */
+/* The list of living arenas goes from the youngest to the oldest. `previous` may have left the
+ * list, so the next arena is found by its sequence number. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = living;
@@ -103,7 +104,7 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_seq_cst(&arena->placer, placer);
     bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    /* if another thread has set `fatal` meanwhile, plain_most stays 0 */
+    /* if another thread has noted a fatal error meanwhile, no request may skip the checks */
     if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
@@ -123,9 +124,9 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/* If one thread enters an arena while another is about to end its context, at least one of the two
- * sees the other: each first increments its own counter (visitors or closers) and only then reads
- * the other's. */
+/* If one thread enters an arena while another is about to end the arena's context, at least one of
+ * the two threads sees the other: each first increments its own counter (`visitors` or `closers`)
+ * and only then reads the other thread's counter. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -187,13 +188,13 @@ static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) 
     bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
-/* Takes the arena `*link` out of the table; the table's reference becomes the caller's. The caller
- * holds table_lock. */
+/* Takes the arena `*link` out of the list of living arenas; the list's reference becomes the
+ * caller's. The caller holds table_lock. */
 static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
     bfc_store_release(&arena->ended, true);
-    /* closers is never decremented again, so no thread enters the context of an ended arena */
+    /* this increment is never undone, so no thread enters the ended arena's context any more */
     bfc_fetch_add_seq_cst(&arena->closers, 1);
     set_state(arena, BFC_POOL_ENDED);
     return arena;
@@ -209,8 +210,8 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
     return ended;
 }
 
-/* Moves both arenas of the context, of device memory and of host memory, to the list `lost`. The
- * caller holds table_lock. */
+/* Moves the context's arena of device memory, and that of host memory, from the list of living
+ * arenas to the list `lost`. The caller holds table_lock. */
 static void unlink_lost(CUcontext context, unsigned long long id) {
     for (struct bfc_arena **link = &living; *link;) {
         if ((*link)->context != context || (*link)->id != id) {
@@ -226,7 +227,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
     }
 }
 
-/* The arena `ended` may be freed already, so the pointer is only compared. */
+/* `ended` may be freed already, since the caller has no reference, so it is only compared. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;

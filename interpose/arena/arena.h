@@ -63,9 +63,10 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
  * bfc_arena_last_has_id: whether the arena that the calling thread used last has this id, which is
  * not 0, and lives. Which context is current does not matter.
  *
- * bfc_arena_last_if_holds returns that arena if moreover its regions hold `address` and its context
- * is current, else NULL. In modes whose frees do not wait it is enough that some context is
- * current: if none were, NVIDIA's runtime would make one current, so its call could not be skipped.
+ * bfc_arena_last_if_holds returns that arena if, besides, its regions hold `address` and its
+ * context is current, else NULL. In the free modes lazy and ordered any current context will do.
+ * With no current context the result is NULL, because NVIDIA's cudaFree, which the caller would
+ * skip, makes one current.
  */
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
@@ -87,8 +88,8 @@ static inline struct bfc_arena *bfc_arena_if_last(CUdeviceptr address) {
     return LIKELY(owner == bfc_thread_arena.arena) ? owner : NULL;
 }
 
-/* The arena of device memory, or of host memory, of the context, which has not ended; `id` is the
- * context's id; 0: the id is not compared. The caller drops the reference. NULL: there is none. */
+/* Return the arena of device memory, or of host memory, of a context that has not ended. `id` is
+ * the context's id; 0: not compared. The caller drops the reference. NULL: there is none. */
 struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id);
 struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id);
 void bfc_arena_drop(struct bfc_arena *arena);

@@ -18,12 +18,12 @@ struct record {
     struct record *next;
     CUdeviceptr pointer;
     uint64_t bytes;
-    struct bfc_arena *arena; /* the record holds a reference to it */
+    struct bfc_arena *arena; /* the record holds a reference to this arena */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct record *buckets[BUCKETS]; /* a hash table by address; guarded by the lock */
-/* the number of records; written under the lock, but also read atomically without it */
+static struct record *buckets[BUCKETS]; /* a hash table by address; guarded by `lock` */
+/* the number of records; written under `lock`, but also read atomically without it */
 static unsigned records;
 
 /* Returns how many bytes of device memory the driver uses for a block. Blocks of up to 1 MiB share

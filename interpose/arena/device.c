@@ -14,7 +14,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct bfc_device *bfc_device_find(CUdevice ordinal) {
-    static struct bfc_device *devices; /* guarded by the lock; grows only */
+    static struct bfc_device *devices; /* the list of records; guarded by `lock` */
     pthread_mutex_lock(&lock);
     struct bfc_device *device = devices;
     while (device && device->ordinal != ordinal)
@@ -47,8 +47,8 @@ uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes) {
     return taken;
 }
 
-/* An arena's end subtracts all that it has reserved. A free of a region that is still under way
- * then must not subtract those bytes from the device again. */
+/* When an arena ends, all that it has reserved is subtracted. If a free of one of its regions is
+ * still under way then, that free must not subtract the region's bytes once more. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t taken = bfc_device_leave(arena, bytes);
     if (taken)

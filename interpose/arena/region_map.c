@@ -51,7 +51,7 @@ static size_t find_region_slot(const struct table *table, uint64_t address) {
     return low;
 }
 
-/* Returns the region that holds `address`; if there is none, the result's owner is NULL. */
+/* Returns the region that holds `address`; NULL as the result's owner: there is none. */
 static struct region search_regions(uint64_t address) {
     const struct table *table = bfc_load_acquire(&map.table);
     size_t slot = find_region_slot(table, address);
@@ -70,8 +70,8 @@ static void note_seen(uint64_t address, uint64_t sequence, const struct region *
                                      found->owner};
 }
 
-/* Searches under the lock, since a thread that waits for a lock sleeps. A thread that spins might
- * keep a writer of lower priority from running, and so spin for ever. */
+/* Searches while it holds the lock: a thread that waits for the lock sleeps. A thread that spun
+ * instead might keep a writer of lower priority from running, and so spin for ever. */
 static void *find_in_turn(uint64_t address) {
     pthread_mutex_lock(&map.lock);
     struct region found = search_regions(address);
@@ -213,7 +213,7 @@ void bfc_region_remove_owner(const void *owner) {
 }
 
 static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
-/* a list; changed under leaving_lock, read atomically */
+/* the list of regions that the driver is freeing; changed under leaving_lock, read atomically */
 static struct bfc_leaving *leaving;
 
 void bfc_leaving_begin(struct bfc_leaving *region) {

@@ -15,10 +15,10 @@
 #include "base/compiler.h"
 
 extern uint64_t bfc_region_sequence
-    HIDDEN; /* odd while the map changes; not 0 once a region was added */
+    HIDDEN; /* the map's sequence number: odd while the map changes; 0 until a region is added */
 
-/* What a thread looked up last, a direct-mapped cache indexed by upper bits of the address. An
- * entry is valid while `sequence` is that of the map. */
+/* The regions that a thread looked up last: a direct-mapped cache indexed by upper bits of the
+ * address. An entry is valid while its `sequence` is the map's sequence number. */
 struct bfc_region_seen {
     uint64_t sequence, start, bytes;
     void *owner;
@@ -28,8 +28,8 @@ extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIA
 
 void *bfc_region_find(uint64_t address);
 
-/* The owner of the region that holds `address`, or NULL. Thread-safe. If writers keep changing the
- * map, a lookup takes their lock. */
+/* The owner of the region that holds `address`, or NULL. Thread-safe. If other threads keep
+ * changing the map, a lookup takes the lock for changes. */
 static inline void *bfc_region_owner(uint64_t address) {
     const struct bfc_region_seen *seen =
         &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
@@ -50,8 +50,8 @@ void *bfc_region_overlapping(uint64_t start, uint64_t bytes);
 /* Removes the region that starts at `start` and has this owner, if it is there. */
 void bfc_region_remove(uint64_t start, const void *owner);
 
-/* Finds the owner's first region that ends above `address`. False: there is none. Holds the lock
- * that writers take for as long as the search takes. */
+/* Finds the owner's first region that ends above `address`. False: there is none. Takes the lock
+ * for changes of the map. */
 bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes);
 
 void bfc_region_remove_owner(const void *owner);
@@ -65,7 +65,7 @@ struct bfc_leaving {
     uint64_t start, bytes;
     /* the struct bfc_device of the region's device; compared, not dereferenced */
     const void *device;
-    const bool *ended; /* atomic: whether the context has ended, and the region with it */
+    const bool *ended; /* atomic: whether the region's context has ended, and the region with it */
     struct bfc_leaving *next;
 };
 

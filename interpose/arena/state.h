@@ -14,10 +14,10 @@ struct bfc_memory_source {
     bool is_host; /* whether the regions are host memory that the device can access */
     /* whether `give` may wait long, so that only threads of the library may call it */
     bool gives_in_background;
-    const char *over_limit; /* the reason to log if the limit would be exceeded */
-    /* Allocates a region; `is_first` means what it means in struct bfc_ask. Returns CUDA_SUCCESS,
-     * CUDA_ERROR_OUT_OF_MEMORY or another error of the driver's. On an error `why` is set to the
-     * reason, for the log. */
+    const char *over_limit; /* the reason to log if the limit on this memory would be exceeded */
+    /* Allocates a region; with `is_first` even if other jobs wait for the memory. Returns
+     * CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY or another error of the driver's. On an error `why` is
+     * set to the reason, for the log. */
     CUresult (*take)(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
                      bool is_first, CUdeviceptr *pointer, const char **why);
     CUresult (*give)(const struct bfc_driver *driver, CUdeviceptr start);
@@ -43,14 +43,14 @@ struct bfc_device {
 struct bfc_arena {
     struct bfc_pool *pool;
     struct bfc_fences *fences; /* NULL: the driver cannot record fences, so frees wait */
-    struct bfc_stream_frees *stream_frees; /* frees by cuMemFreeAsync */
+    struct bfc_stream_frees *stream_frees; /* incomplete frees by cuMemFreeAsync */
     /* enum bfc_free_mode (BFC_FREE); `sync` where the driver allows no other mode */
     int free_mode;
     int fatal; /* atomic: the CUresult after which all driver calls in the context fail, or 0 */
     bool has_deferred; /* atomic: whether blocks may be deferred (free, without a fence) */
     unsigned fencers;  /* atomic: number of threads that are giving deferred blocks a fence */
-    /* atomic: an allocation that was made because freeing it waits for the context's work, but that
-     * the driver did not free; 0: none */
+    /* atomic: memory that was allocated because freeing it waits for the context's work, but that
+     * the driver then did not free; 0: none */
     CUdeviceptr spare_page;
     bfc_fence lazy_until; /* atomic: no pending block is handed out before this fence is complete */
     /* atomic: how many submissions (submission.h) had been made when the host last waited for all
@@ -62,38 +62,38 @@ struct bfc_arena {
     struct bfc_arena *home;
     CUcontext context;
     unsigned long long
-        id; /* from cuCtxGetId; where the driver lacks that call, a number that the library chose */
+        id; /* the context's id from cuCtxGetId; without that call, the library chooses a number */
     CUdevice device;
-    /* the record of the device; an arena of host memory has that of BFC_DEVICE_HOST */
+    /* the device's record; an arena of host memory has that of BFC_DEVICE_HOST */
     struct bfc_device *on;
-    bool has_pages;    /* whether the memory is mapped in pages (pool/pages.h); constant */
-    uint64_t reserved; /* atomic: how many of the bytes in on->reserved are this arena's */
-    bool shown; /* atomic: whether memory of its pool was made accessible to others (sharing.h) */
-    /* atomic: whether others, such as a network card, may use its memory by an address that the
-     * library cannot change: it was exported as a range, or registered */
+    bool has_pages;    /* whether the pool's memory is mapped in pages (pool/pages.h); constant */
+    uint64_t reserved; /* atomic: bytes that this arena has reserved; a part of on->reserved */
+    bool shown; /* atomic: whether a block of the pool was exported or registered (sharing.h) */
+    /* atomic: whether others, such as a network card, may use the pool's memory by an address that
+     * the library cannot change: it was exported as a range, or registered */
     bool registered;
-    bool ended;          /* atomic: whether its context has ended */
+    bool ended;          /* atomic: whether the arena's context has ended */
     unsigned visitors;   /* atomic: number of threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;    /* atomic: number of threads that are about to end the arena's context */
     unsigned references; /* atomic: number of references to the arena */
     uint64_t device_total; /* bytes of memory that the device has */
     uint64_t limit; /* most bytes that all pools on the device may reserve; UINT64_MAX: no limit */
-    uint64_t left_to_others; /* bytes to leave free when the pool grows (BFC_RESERVE), or 0 */
+    uint64_t left_to_others; /* bytes to leave free on the device (BFC_RESERVE), or 0 */
     uint64_t pending_budget; /* most deferred bytes before a free waits (BFC_PENDING_BUDGET) */
     uint64_t bypass_above;   /* requests of more bytes go to the driver (BFC_BYPASS_ABOVE) */
-    /* Requests of up to plain_most (atomic) bytes are put to the pool without further checks. It is
-     * 0 after a fatal error and while there is a placer, else plain_limit (constant): 0 in mode
-     * ordered, where bfc_arena_let_plain raises plain_most while no block is pending; in other
-     * modes the largest request that the device and bypass_above allow. */
+    /* Requests of up to plain_most (atomic) bytes go to the pool without further checks. It is 0
+     * after a fatal error and while the arena follows a plan, else plain_limit (constant). That is
+     * 0 in mode ordered, where bfc_arena_let_plain raises plain_most while no block is pending; in
+     * other modes it is the largest request that the device and bypass_above allow. */
     uint64_t plain_most, plain_limit;
-    const struct bfc_placer *placer; /* atomic; gives blocks planned addresses; NULL: no plan */
+    const struct bfc_placer *placer; /* atomic; NULL: no plan (BFC_PLAN) is followed */
     /* data of optional features for this arena; each struct bfc_feature has an index here */
     void *features[BFC_FEATURE_SLOTS];
     struct bfc_stats_sink stats;
     /* the pool's counters, while the shared-memory segment has no section for them */
     struct bfc_segment_pool own_section;
-    uint64_t sequence;      /* its number in the order in which arenas were published */
-    struct bfc_arena *next; /* in the table: the next older arena */
+    uint64_t sequence;      /* the arena's number in the order in which arenas were published */
+    struct bfc_arena *next; /* in the list of living arenas: the next older one */
 };
 
 #endif

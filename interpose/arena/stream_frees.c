@@ -42,7 +42,7 @@ struct queue {
 
 /* The progress of a thread that goes through the queues and queries events. */
 struct look {
-    struct look *next;    /* the progress of another thread */
+    struct look *next;    /* the next in the list of querying threads */
     CUcontext context;    /* the context of the event that this thread is querying */
     uint64_t from, until; /* ids of streams: the queues in this range are still to be examined */
     size_t queries;       /* how many more events the thread may query */
@@ -56,7 +56,7 @@ struct bfc_stream_frees {
     size_t count, capacity;
     /* how many frees have been begun and not yet queued; each may need a new queue */
     size_t promised;
-    struct event *store; /* events that can be recorded again */
+    struct event *store; /* unused events, which can be recorded again */
     struct look *looks;
     uint64_t from; /* the id of the stream at which the next poll begins */
     uint64_t next_number;
@@ -172,8 +172,8 @@ static bool stream_captures(const struct bfc_stream_calls *calls, CUstream strea
 /* Records the event, unless the stream captures. Between the query and the record no capture can
  * begin, because the calling thread holds the gate (context/capture.h). But the stream may join a
  * capture that is under way, so it is queried again after the record. If the record was captured,
- * the free fails with CUDA_ERROR_INVALID_VALUE, as the driver's own does for memory that no graph
- * has allocated. */
+ * the free fails with CUDA_ERROR_INVALID_VALUE, as the driver's cuMemFreeAsync does for memory that
+ * no graph has allocated. */
 static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     bfc_gate_hold();
@@ -196,7 +196,7 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
     return given ? id : number | (uint64_t)1 << 63;
 }
 
-/* Begins a free: gives it a number, reserves room for a queue, and takes a used event of the
+/* Begins a free: gives it a number, reserves room for a queue, and takes an unused event of the
  * context if there is one. False: the host has no memory. */
 static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
@@ -261,8 +261,8 @@ struct question {
     bool rivalled;
 };
 
-/* Copies a free into `question` and counts it as one of the thread's queries. False: `one` is NULL,
- * or the thread may make no more queries. The caller holds the lock. */
+/* Copies a free into `question` and counts this as one of the queries that the thread may make.
+ * False: `one` is NULL, or the thread may make no more queries. The caller holds the lock. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
     if (!one || !look->queries)
@@ -273,9 +273,9 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
     return true;
 }
 
-/* Copies the last free of the next queue. A thread goes through the queues in the order of their
- * streams' ids, so that it visits every queue that existed when it began, even if others are added
- * and removed. */
+/* Copies the last free of the next queue into `question`. A thread goes through the queues in the
+ * order of their streams' ids, so that it visits every queue that existed when it began, even if
+ * others are added and removed. */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -289,7 +289,7 @@ static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *lo
     return asked;
 }
 
-/* Copies the first free in the stream's queue whose number is at least `from`. */
+/* Copies the first free in the stream's queue whose number is at least `from` into `question`. */
 static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
                      uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -453,7 +453,8 @@ struct suspension {
     CUcontext context;
 };
 
-/* From now on no event of the context is queried. Returns whether no such query is under way. */
+/* Marks the context's events so that no thread begins to query one. Returns whether no thread is
+ * querying one now. */
 static bool put_frees_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_stream_frees *frees = suspension->frees;

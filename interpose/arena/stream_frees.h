@@ -1,11 +1,12 @@
 /*
  * Frees in the order of a stream (cuMemFreeAsync of a pooled block).
  *
- * The program has submitted all use of such a block before this point of the stream. So the block
- * becomes ready for reuse as soon as an event that is recorded there is complete; it waits neither
- * for the rest of the context nor for earlier frees. A fence cannot express that, since fences
- * complete in order. So the block gets an event of its own and is awaited (pool/pool.h) until that
- * event is complete. If a later event of the same stream is complete, so are the earlier ones.
+ * The program has submitted all use of such a block before the free's place in the stream. So the
+ * block becomes ready for reuse as soon as an event that is recorded at that place is complete; it
+ * waits neither for the rest of the context nor for earlier frees. A fence cannot express that,
+ * since fences complete in order. So the block gets an event of its own and is awaited
+ * (pool/pool.h) until that event is complete. If a later event of the same stream is complete, so
+ * are the earlier ones.
  *
  * Thread-safe; no lock is held across a driver call.
  */

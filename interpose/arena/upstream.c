@@ -31,9 +31,9 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
-/* Whether the memory that is left belongs to another job, which has been waiting for memory
- * (BFC_WAIT) for longer than this job. Such jobs are served in the order in which they began to
- * wait. */
+/* Whether the device has too little free memory both for `bytes` and for another job that has been
+ * waiting for memory (BFC_WAIT) for longer than this job. Jobs are served in the order in which
+ * they began to wait. */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -171,16 +171,16 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
 }
 
 /* Whether the region is still allocated after a free that failed. A fatal error is one of earlier
- * work, which the driver reported while its free waited. The pool of a context with such an error
- * hands out nothing any more, so its region counts as freed. */
+ * work, which the driver reports while its free waits for that work. The pool of a context with
+ * such an error hands out nothing any more, so its region counts as freed. */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
            !bfc_driver_is_fatal(result);
 }
 
 /* Frees a region with the thread's capture mode set to relaxed, even if nothing captures yet: if a
- * capture began while the free waits, another mode would forbid the free and invalidate the
- * capture. */
+ * capture began while the free waits for the device, another mode would forbid the free and
+ * invalidate the capture. */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
     bool pushed;
@@ -218,8 +218,8 @@ void bfc_upstream_note_release(void) {
 /* Frees a region with the arena's context current, since the calling thread may be the helper
  * thread or have another context current. Nothing is freed once the context has ended, because its
  * memory went with it, nor while the process exits. Host memory is freed only by threads of the
- * library, since its free may wait for all work of the context, where the program's own call would
- * not. */
+ * library: the driver's free of it may wait for all work of the context, and the program's own call
+ * must not wait for that. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;
@@ -254,7 +254,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
  * may serve smaller ones from memory that it caches, and then does not wait when they are freed. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/* Frees an allocation that was made for its waiting free. If the driver refuses, the arena keeps
+/* Frees an allocation that was made because its free waits. If the driver refuses, the arena keeps
  * the allocation for the next such wait; if it keeps one already, this one is lost. */
 static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr page) {
@@ -312,7 +312,8 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
-    /* if the device is full, one of the pool's own regions is freed for the wait */
+    /* If the device is full, one of the pool's own regions is freed instead: a free in the driver
+     * waits for all work of the context. */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 

@@ -8,7 +8,7 @@
 extern const struct bfc_memory_source bfc_device_memory;
 
 /* The functions of struct bfc_upstream; their argument is a struct bfc_arena. Errors are the
- * driver's own (CUresult). A release for which the driver was not called gives
+ * driver's own (CUresult). If bfc_upstream_release fails without a call of the driver, the error is
  * CUDA_ERROR_OUT_OF_MEMORY. */
 enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_addr *start,
                                              struct bfc_ask *ask);
@@ -37,14 +37,14 @@ enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint6
 void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Waits for all work of the arena's context as the driver's own free does, even during a stream
- * capture: the driver allocates and frees device memory, which waits. Returns the driver's error,
+ * capture: it allocates and frees device memory, and that free waits. Returns the driver's error,
  * which may be one of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there was no memory that could be
- * freed. The calling thread must be allowed to free. */
+ * freed. No capture may forbid the calling thread to free. */
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Waits for all work of the arena's context without device memory, by a call that waits in practice
- * but is not documented to. The program's free may rely on that, but no block may be handed out
- * because of it. CUDA_ERROR_OUT_OF_MEMORY: there is no memory for the call. */
+ * but is not documented to. After such a wait a free of the program may return, but no block may be
+ * handed out because of it. CUDA_ERROR_OUT_OF_MEMORY: there is no memory for the call. */
 CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Frees the 2 MiB that an earlier bfc_upstream_wait_as_free allocated and the driver then refused

@@ -16,8 +16,8 @@ struct capture {
     CUcontext context; /* the context of the stream */
     uintptr_t thread;  /* the thread that began the capture */
     CUstreamCaptureMode mode;
-    /* a thread's own default stream: only that thread can name it, and only while its context is
-     * current */
+    /* whether `stream` is a thread's own default stream: only that thread can name it, and only
+     * while the stream's context is current */
     bool default_stream;
     struct capture *next;
 };
@@ -33,13 +33,13 @@ static struct capture unknown_capture = {
 #define CLOSED 0x80000000u
 
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards the list of captures; held while one begins */
+    PTHREAD_MUTEX_INITIALIZER; /* guards the list of captures; held while a capture begins */
 static struct capture *captures;
-unsigned bfc_captures_under_way; /* length of the list of captures; changed under the lock */
+unsigned bfc_captures_under_way; /* the length of the list of captures; changed under `lock` */
 /* the number of threads that hold the gate; the bit CLOSED is set while a thread begins a
  * capture */
 static unsigned gate;
-/* the gate's parts that have locks of their own; guarded by the lock */
+/* the parts of the gate that have locks of their own; the list is guarded by `lock` */
 static struct bfc_gate_part *gate_parts;
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
@@ -84,7 +84,7 @@ static bool no_wait_is_under_way(void *unused) {
     return under_way == 0;
 }
 
-/* Waits until no host wait for a whole context is under way, for a second at most. No new one
+/* Waits, a second at most, until no thread waits on the host for a whole context. No such wait
  * begins meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
     bfc_await(no_wait_is_under_way, NULL, BFC_NS_PER_SECOND);
@@ -258,10 +258,10 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
         exchange_mode(driver, &mode);
 }
 
-/* Whether the driver would refuse a call of this thread because of the capture. By its rules, a
- * thread in relaxed mode is never refused; any other thread is refused during its own capture
- * unless that is a relaxed one; a thread in global mode also during a global capture of another
- * thread. */
+/* Whether the driver would refuse a call of this thread because of the capture. By the driver's
+ * rules, a thread in relaxed mode is never refused; any other thread is refused during its own
+ * capture unless that is a relaxed one; a thread in global mode also during a global capture of
+ * another thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         /* a capture of unknown mode may forbid anything, so the call is left to the driver */
@@ -332,7 +332,7 @@ static bool is_capture_over(const struct capture *capture, const void *context) 
 
 struct named_stream {
     CUstream stream;
-    bool default_stream; /* the calling thread's own default stream; `stream` is not used */
+    bool default_stream; /* the calling thread's own default stream; then `stream` is unused */
 };
 
 static bool is_of_stream(const struct capture *capture, const void *context) {

@@ -27,8 +27,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 /* The number of captures under way; other files use bfc_captures_exist. */
 extern unsigned bfc_captures_under_way HIDDEN;
 
-/* Whether any capture is under way. One may begin at once; a caller that must prevent that enters
- * the gate. */
+/* Whether any capture is under way. A capture may begin right after this call; a caller that must
+ * prevent that enters the gate. */
 static inline bool bfc_captures_exist(void) {
     return bfc_load_acquire(&bfc_captures_under_way) != 0;
 }
@@ -50,13 +50,13 @@ static inline bool bfc_capture_was_seen(void) {
  * returns NULL, the process has begun one: the wait must not be made, and bfc_capture_leave_wait
  * not be called.
  *
- * Before the first captures begin, they wait until such host waits are over, for a second at most:
- * a host wait may itself need what the capturing thread does next, and it harms the capture only if
- * it had not entered the driver yet. A wait first counts itself and a capture first sets
- * bfc_capture_seen, and only then does each check the other's variable. So if both begin together,
- * at least one sees the other.
+ * The process's first captures wait, a second at most, until such host waits are over, before they
+ * begin: a host wait may itself need what the capturing thread does next, and it harms the capture
+ * only if it had not entered the driver yet. A thread that waits first counts its wait, and one
+ * that begins a capture first sets bfc_capture_seen; only then does each check the other's
+ * variable. So at least one of the two threads sees the other.
  */
-/* The number of counters of waits: many, so that threads rarely write the same cache line. */
+/* Number of counters of host waits: many, so that threads rarely write the same cache line. */
 #define BFC_WAITS 64
 extern struct bfc_waits {
     unsigned under_way;
@@ -85,9 +85,9 @@ void bfc_gate_leave(void);
 void bfc_gate_hold(void);
 
 /* A part of the gate with a lock of its own, for calls that take that lock anyway. A thread that
- * begins a capture closes the gate, then shuts each part, and waits until no call is inside. A
- * thread must not enter a part while it waits for the gate, nor enter the gate while it is inside a
- * part. */
+ * begins a capture closes the gate, then shuts each part, and waits until no call is inside the
+ * gate or a part. A thread must not enter a part while it waits for the gate, nor enter the gate
+ * while it is inside a part. */
 struct bfc_gate_part {
     /* guards all fields but `next`, and the data of calls that use this part */
     struct pool_lock lock;
@@ -140,7 +140,7 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);
-/* returns whether this is the first capture of which nothing is known */
+/* returns whether this is the process's first capture that began by such a call */
 bool bfc_capture_began_unknown(CUresult result);
 
 /* These functions remove captures that are over from the list. bfc_capture_review asks the driver

@@ -1,4 +1,4 @@
-/* The table of known contexts, which is changed under a lock and read without one. */
+/* The table of known contexts. Threads change it under a lock and read it without one. */
 #include "interpose/context/contexts.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 enum { MOST = 64, NO_DEVICE = -1 };
 
-/* The table of known contexts. Threads that do not hold the lock read it by atomic loads. */
+/* The known contexts. Threads without the lock read the table by atomic loads. */
 static struct known {
     CUcontext context;     /* NULL: the entry is free */
     unsigned long long id; /* the context's id from cuCtxGetId; 0: the driver has no ids */
@@ -19,7 +19,7 @@ static struct known {
 } table[MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned high; /* atomic: how many entries at the table's start were ever used */
+static unsigned high; /* atomic: how many of the table's entries, from its start, were ever used */
 unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 
@@ -110,8 +110,8 @@ static struct known *find_primary(CUdevice device) {
 }
 
 enum { DEVICES_MOST = 64 };
-/* atomic: how often the program has retained each device's primary context, less its releases;
- * never below 0 */
+/* atomic: how often the program has retained each device's primary context, less how often it has
+ * released it; never below 0 */
 static int retains[DEVICES_MOST];
 
 static bool is_counted(CUdevice device) {
@@ -153,8 +153,8 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     return same || !number;
 }
 
-/* Whether the context has ended by a call without a hook. If a hook is about to end it, a dead
- * handle is no proof; a handle that means another context is. */
+/* Whether the context has ended by a call without a hook. A handle that now means another context
+ * proves it. A dead handle proves it only if no hook is just about to end the context. */
 static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
     CUcontext context = bfc_load_acquire(&known->context);
     enum bfc_handle handle =

@@ -1,4 +1,4 @@
-/* A list of the contexts that were made from green ones; in most programs it is empty. */
+/* A list of the contexts that were made from green contexts; in most programs it is empty. */
 #include "interpose/context/green.h"
 
 #include <pthread.h>
@@ -11,12 +11,12 @@
  * use the handle again after the context's end. */
 struct green {
     CUcontext context;     /* atomic; the handle */
-    unsigned long long id; /* atomic; from cuCtxGetId */
+    unsigned long long id; /* atomic; the context's id from cuCtxGetId */
     struct green *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* read atomically; entries are never removed, but that of an ended context is reused */
+/* the list, read atomically; entries are never removed, but that of an ended context is reused */
 static struct green *greens;
 
 static bool is_green(CUcontext context, unsigned long long id) {

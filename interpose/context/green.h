@@ -1,5 +1,5 @@
 /*
- * Green contexts: each is a part of its device's primary context, and shares that one's pool.
+ * Green contexts: each is a part of its device's primary context, and shares that context's pool.
  *
  * Fences and captures concern whole contexts, and a context that was made from a green one covers
  * only a part of the device. So pools belong to primary contexts. Thread-safe.

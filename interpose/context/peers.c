@@ -9,14 +9,14 @@
 
 struct pair {
     CUcontext accessor, owner;
-    CUdevice device; /* of the accessor; set when its access is first enabled */
+    CUdevice device; /* the accessor's device; set when access is first enabled */
     bool on;
     struct pair *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs;
-size_t bfc_peer_pairs; /* while there is no pair, no lock is taken */
+size_t bfc_peer_pairs; /* the number of pairs; while it is 0, no lock is taken */
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;

@@ -35,7 +35,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
  * also holds the accessor's device, and whether its access is enabled. */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
-/* Records that access was enabled or disabled (`on`). Without such a pair nothing happens. */
+/* Records that access was enabled or disabled (`on`), if the two contexts are a pair. */
 void bfc_peers_switch_access(CUcontext accessor, CUcontext owner, CUdevice device, bool on);
 
 /* Writes the devices that may access the owner's memory now, except `own`, each once. Returns how

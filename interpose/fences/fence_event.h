@@ -2,8 +2,9 @@
  * CUDA events that show when a freed block may be handed out again. A fence has a list of them, one
  * for each context that it covers; a free in the order of a stream has one.
  *
- * While a thread uses an event, by a pin on its fence, a copy, or as the thread that records it,
- * the event is not reused; no function here takes a lock. Errors are the driver's.
+ * An event of a fence is not reused while its fence is pinned or being recorded. One of a free in
+ * the order of a stream may be, even while a thread queries it (stream_frees.c). No function here
+ * takes a lock. Errors are the driver's.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
@@ -21,7 +22,7 @@ struct event {
     CUevent handle;
     CUcontext context;
     unsigned users; /* atomic: how many host waits for this event are under way */
-    /* enum liveness; atomic, changed under the lock of the event's owner */
+    /* enum liveness; atomic; written under the lock of the struct that holds the event */
     unsigned char liveness;
     /* only in the first event of a fence: the fence's state (enum state); atomic */
     unsigned char state;
@@ -32,7 +33,7 @@ static inline enum liveness bfc_fence_event_liveness(const struct event *event) 
     return (enum liveness)bfc_load_seq_cst(&event->liveness);
 }
 
-/* Sets the liveness of those events in the list that are of this context. Dead events stay dead,
+/* Sets the liveness of those events in the list that belong to `context`. Dead events stay dead,
  * because a new context may have the same handle as one that has ended. */
 void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
@@ -58,8 +59,8 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 }
 
 /* Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
- * An event of a context that is about to end is not ready: it will soon be dead, or live again.
- * `users` does not count this query. */
+ * An event of a context that is about to end is not ready: it will soon be dead, or live again. The
+ * events' `users` do not count this query. */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;
@@ -73,8 +74,8 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *events);
 
 /* Makes the later work of `context` wait on the device for all events of the list. If the context
- * of an event is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. `users` does not
- * count this call. */
+ * of an event is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. The events' `users`
+ * do not count this call. */
 static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, CUcontext context,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

@@ -7,10 +7,10 @@
  * fences. A fence whose record failed is void: no block has it, its events are ignored, and it
  * delays no other fence.
  *
- * The lock is a part of the gate (interpose/context/capture.h): a fence counts as inside the gate
- * while it has a number but is not recorded, or while a context is being made to wait for it. So a
- * free takes the lock only once and records its events outside it; a poll takes the lock twice, and
- * once more for each query.
+ * The lock of the fences is a part of the gate (interpose/context/capture.h): a fence counts as
+ * inside the gate while it has a number but is not recorded, or while a context is being made to
+ * wait for it. So a free takes the lock only once and records its events without it; a poll takes
+ * the lock twice, and once more for each query.
  *
  * While all pending fences are of one context, a poll queries fences at doubling distances.
  */
@@ -25,7 +25,7 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 16 };
-#define NAP_NS 20000L /* the pause between two polls of a wait */
+#define NAP_NS 20000L /* nanoseconds that a waiting thread sleeps between two polls */
 
 /* The state of a fence; while it is RECORDING, a capture must not begin. */
 enum state { RECORDING, RECORDED, VOID };
@@ -40,13 +40,13 @@ struct entry {
     /* the events of a pending fence; in an unused entry NULL, or one event that can be recorded
      * again */
     struct event *events;
-    unsigned pins; /* how many threads use the events now; meanwhile the fence is not retired */
+    unsigned pins; /* how many threads use the events now; meanwhile the fence stays in the ring */
 };
 
 /* The ring holds the fences from `first` to next - 1, each in the entry ring[number & (capacity -
- * 1)]. Those up to `done` are complete, and only still there because one is pinned. The fences
- * after `done` are pending; neither the first nor the last of them is void. The lock of `gate_part`
- * guards all fields except `ordered`. */
+ * 1)]. Those up to `done` are complete, and still in the ring only because one of them is pinned.
+ * The fences after `done` are pending; neither the first nor the last of them is void. The lock of
+ * `gate_part` guards all fields except `ordered`. */
 struct bfc_fences {
     struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
     unsigned ordering;              /* how many threads are making a context wait for a fence */
@@ -57,15 +57,15 @@ struct bfc_fences {
     uint64_t capacity; /* number of entries in the ring, a power of two */
     /* how many pending fences cover another context than `usual`, or several contexts */
     size_t mixed;
-    /* the context of the fence that was first added when the ring was last empty */
+    /* the first context of the fence that was added when the ring was last empty */
     CUcontext usual;
-    /* how far ahead of the first pending fence the last poll's last successful query was */
+    /* how far beyond the last complete fence the last poll's last successful query was */
     uint64_t stride;
     bfc_fence seen_recorded; /* no fence below this number is RECORDING; may lag behind */
     bfc_fence handed_out;    /* the highest fence passed to bfc_fences_announce */
     /* atomic: the highest fence that the context which owns the pool was made to wait for */
     bfc_fence ordered;
-    struct event *store; /* unused events, besides those in the ring */
+    struct event *store; /* unused events, besides those in unused entries of the ring */
     struct ending *endings;
     unsigned makers; /* how many threads are creating events */
 };
@@ -173,9 +173,9 @@ static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *en
         clear_out(fences, entry);
 }
 
-/* Notes that the fences up to `fence` are complete, or those before the first of them that is not
- * recorded yet; void fences behind them count too. Retires complete fences until one is pinned: a
- * thread that waits for one pins it, and when the last such thread unpins it, it is retired. */
+/* Notes that the fences up to `fence` are complete, but none from the first one on that is not
+ * recorded yet; void fences right behind them count as complete too. Then drops complete fences
+ * from the ring, up to the first that a thread has pinned. */
 static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
     enum state state;
     for (; fences->done + 1 < fences->next; fences->done++) {
@@ -286,8 +286,8 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Makes a fence void, because not all of its events could be recorded. The others do not suffice to
- * show that the block is free. */
+/* Makes a fence void, because not all of its events could be recorded. The recorded ones alone do
+ * not show that all work with the block is complete. */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
     bfc_store_release(&events->state, VOID);
@@ -301,7 +301,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     struct event *events = NULL;
     bfc_fence drawn = BFC_NO_FENCE;
     CUresult result;
-    /* another thread may take the events that this one has created; then this one creates more */
+    /* another thread may take the events that this thread has made; then this one makes more */
     while ((result = draw_inside(fences, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(fences, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
@@ -334,7 +334,7 @@ static struct event *pin_event(struct bfc_fences *fences, bfc_fence fence) {
     return events;
 }
 
-/* Unpins a fence. It is still in the ring, because a pinned fence is not retired. */
+/* Unpins a fence. The fence is still in the ring, because a pinned one is not dropped. */
 static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool complete) {
     entry_of(fences, fence)->pins--;
     /* if all pending fences are of one context, a complete one implies that those before it are
@@ -349,8 +349,8 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
     unlock_fences(fences);
 }
 
-/* One poll first queries the fence as far ahead of the first pending one as the last poll got. Each
- * success doubles the distance; after a failure the first pending fence is queried. */
+/* The next query of a poll. The first is as far beyond the last complete fence as the last poll
+ * got. Each success doubles the distance; after a failure the first pending fence is queried. */
 struct look {
     /* the events of `fence`, which is pinned; NULL: this poll makes no further query */
     struct event *events;
@@ -366,7 +366,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->done + look->step;
     look->events = pin_locked(fences, look->fence);
-    /* that fence is not recorded, so the first pending fence is queried instead */
+    /* the fence at this distance is not recorded, so the first pending fence is queried instead */
     if (!look->events && look->step > 1) {
         look->step = 1;
         look->fence = fences->done + 1;
@@ -453,8 +453,8 @@ bool bfc_fences_await_polls(struct bfc_fences *fences) {
     return any;
 }
 
-/* Waits for the events. If one of their contexts is about to end, sleeps a little instead and
- * returns CUDA_ERROR_NOT_READY. */
+/* Waits for the events. If the context of one is about to end, sleeps a little instead and returns
+ * CUDA_ERROR_NOT_READY. */
 static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
     CUresult result = bfc_fence_events_synchronize(driver, events);
     if (result == CUDA_ERROR_NOT_READY)
@@ -530,8 +530,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
     return last;
 }
 
-/* If the owner's context already waits for this fence or a later one, there is nothing to do.
- * `handed_out` need not rise then, since it is at least as high as `ordered`. */
+/* If the context that owns the pool already waits for this fence or a later one, there is nothing
+ * to do. `handed_out` need not rise then, since it is at least as high as `ordered`. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))
@@ -610,7 +610,7 @@ struct suspension {
 };
 
 /* Marks the context's events as ENDING. Returns whether no call uses them. It is called repeatedly,
- * so that events that were created meanwhile are marked too. */
+ * because events may be created meanwhile, which must be marked too. */
 static bool put_fences_aside(void *argument) {
     const struct suspension *suspension = argument;
     struct bfc_fences *fences = suspension->fences;

@@ -33,8 +33,8 @@ void bfc_fences_destroy(struct bfc_fences *fences);
 CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
                            const CUcontext *contexts, size_t count, bfc_fence *fence);
 
-/* Returns the highest fence known to be complete, after a few queries at most. Makes no query while
- * a capture is under way. */
+/* Returns the highest fence known to be complete, after a few queries at most. The driver is not
+ * asked while a capture is under way. */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
 /* Waits, a second at most, until the polls under way have ended: while a poll queries a fence, that
@@ -52,12 +52,12 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
                                 bfc_fence fence);
 
 /* To be called after a wait for all work of `context`; `last` is what bfc_fences_last returned when
- * the wait began. If all pending fences are over this context alone, those up to `last` that are
- * recorded are complete. */
+ * that wait began. If all pending fences cover this context alone, notes that the recorded ones up
+ * to `last` are complete. */
 void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last);
 
-/* Return the highest fence that is recorded (the number of one that is not may be given to another)
- * and the highest one that is known to be complete; BFC_NO_FENCE: there was none. */
+/* Return the highest fence that is recorded (an unrecorded one's number may still go to another),
+ * and the highest that is known to be complete; BFC_NO_FENCE: there is none. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 bfc_fence bfc_fences_known(struct bfc_fences *fences);
 
@@ -65,7 +65,7 @@ bfc_fence bfc_fences_known(struct bfc_fences *fences);
  * bfc_fences_order or bfc_fences_retract. */
 struct bfc_order {
     bfc_fence fence;
-    /* the fence's events, which are pinned; NULL: there is nothing left to wait for */
+    /* the fence's events, which are pinned; NULL: nothing has to wait for the fence any more */
     struct event *events;
 };
 

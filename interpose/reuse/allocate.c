@@ -13,11 +13,11 @@ static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *
                      (int)arena->device, arena->id, why);
 }
 
-/* Clears lazy_until if that fence, before which no pending block is handed out, is complete. */
+/* Clears lazy_until, the fence before which no pending block is handed out, if it is complete. */
 static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   bfc_fence until) {
-    /* If another thread has raised lazy_until meanwhile, its value stays, and the next allocation
-     * asks again. */
+    /* If another thread has set lazy_until to a later fence meanwhile, that one stays, and the next
+     * allocation asks again. */
     if (bfc_fences_poll(arena->fences, driver) >= until)
         bfc_compare_exchange_seq_cst(&arena->lazy_until, &until, BFC_NO_FENCE);
     else
@@ -25,8 +25,8 @@ static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_ar
 }
 
 /* Whether pending blocks may be handed out at once, so that the device orders later work behind
- * their fences. They may not where there are several contexts, as there always are with peer
- * access. */
+ * their fences. Not if there are several contexts, as there always are with peer access, nor while
+ * the fence lazy_until is not complete. */
 static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
@@ -49,13 +49,13 @@ static inline bool wants_pending(const struct bfc_driver *driver, struct bfc_are
 }
 
 /*
- * Makes the context's later work wait for the fence of a pending block. False without an error: the
- * block went back, and no pending block may be handed out now.
+ * Makes the context's later work wait on the device for the fence of a pending block. False without
+ * an error: the block went back to the pool, and no pending block may be handed out now.
  *
- * The block's fence is announced, then may_reorder is checked again. A thread that makes another
- * context counts the context, then waits for announced fences; so one of the two sees the other.
- * may_reorder is checked before as well, because that thread must not wait for a fence that only
- * the host may wait for; the block's own fence cannot become such a fence later.
+ * The fence is announced (bfc_fences_announce), then may_reorder is checked again. A thread that
+ * makes another context counts that context, then waits for announced fences; so one of the two
+ * threads sees the other. may_reorder is checked before as well, so that no fence is announced for
+ * which only the host may wait, such as one over peers' work; the block's own never becomes one.
  */
 static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct bfc_block_info *block, CUresult *result) {
@@ -85,8 +85,8 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* Hands out a block. A placer (NULL: there is none) is asked first; if its block cannot be used,
- * the pool alone is asked again. */
+/* Hands out a block. `placer`, if not NULL, follows a plan (BFC_PLAN) and is asked first; if its
+ * block cannot be used, the pool alone is asked again. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
                                                enum bfc_reuse_how how, unsigned flags,
@@ -163,8 +163,8 @@ static void log_several(void) {
                          "lazy");
 }
 
-/* The new context is counted before the wait: once there are several contexts, mode ordered hands
- * out no pending block, so none is handed out after the wait. */
+/* The new context is counted before this thread waits for the fences of blocks that were handed
+ * out: once there are several contexts, mode ordered hands out no more pending blocks. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);

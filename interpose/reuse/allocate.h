@@ -1,6 +1,6 @@
 /*
  * Handing out blocks of an arena's pool. In mode ordered a pending block is handed out at once, and
- * all later work of its context waits for the block's fence on the device. Thread-safe.
+ * all later work of the pool's context waits for the block's fence on the device. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_ALLOCATE_H
 #define BFC_INTERPOSE_ALLOCATE_H
@@ -28,7 +28,7 @@ struct bfc_outcome {
 
 /* Hands out a block of the arena's pool. Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where the
  * pool's status is not BFC_OK, or the driver's error. The pool does not count a failure as out of
- * memory, since the caller has other resorts. */
+ * memory, since the caller may still find memory in other ways. */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, struct bfc_outcome *outcome);
 
@@ -39,9 +39,9 @@ CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_ar
                                   struct bfc_outcome *outcome);
 
 /* Waits on the host for the fences of blocks that were handed out before those fences were
- * complete. Such a block is ordered only behind work of its own context, so the wait must come
- * before another context, device or process can use the block. On an error, none of these may use
- * it. */
+ * complete. On the device only work of the block's own context waits for such a fence. So this call
+ * must come before another context, device or process can use the block; on an error, none of them
+ * may. */
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Whether there is, or may be, a context that no hook has seen. Records such a context if it is

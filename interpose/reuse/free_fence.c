@@ -1,4 +1,4 @@
-/* The fence of a free: errors, and the contexts that the fence must cover. */
+/* The contexts that the fence of a free must cover, and what errors mean for an arena. */
 #include "interpose/reuse/free_fence.h"
 
 #include "base/atomic.h"
@@ -19,7 +19,7 @@ static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
 }
 
 /* Forgets the peers whose contexts have failed. Their work is over, so none of it uses the arena's
- * blocks any more and no fence need cover it; their access is over as well. */
+ * blocks any more and no fence need cover it; they can access nothing any more. */
 static bool forget_failed_peers(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
     size_t count = bfc_reuse_contexts_of(arena, false, peers);
@@ -43,7 +43,7 @@ bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *are
            !has_failed(driver, arena->context) && forget_failed_peers(driver, arena);
 }
 
-/* The error may be that of another context: a peer, or the calling thread's current one. */
+/* The error may be that of another context than the arena's: a peer, or the current one. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
     if (bfc_driver_is_fatal(result) && has_failed(bfc_driver(), arena->context)) {
         bfc_store_relaxed(&arena->fatal, (int)result);

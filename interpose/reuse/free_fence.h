@@ -1,6 +1,6 @@
 /*
  * The fence of a free: what each way to free a block needs to record one and to give the block back
- * to the pool. Thread-safe; a fence is recorded while nothing captures only.
+ * to the pool. Thread-safe; a fence is recorded only while nothing captures.
  */
 #ifndef BFC_INTERPOSE_FREE_FENCE_H
 #define BFC_INTERPOSE_FREE_FENCE_H
@@ -15,14 +15,14 @@
 /* Contexts that one fence can cover: the owner and its peers. */
 enum { BFC_FENCE_CONTEXTS = BFC_PEERS_MOST + 1 };
 
-/* Remembers an error after which the context answers nothing else. Returns `result`. */
+/* Remembers an error after which all calls in the arena's context fail. Returns `result`. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result);
 
 static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result) {
     return LIKELY(result == CUDA_SUCCESS) ? result : bfc_reuse_latch_error(arena, result);
 }
 
-/* Remembers a fatal error of a call of the program's for all arenas whose contexts have failed. */
+/* Remembers a fatal error of a program's call for all arenas whose contexts have failed. */
 void bfc_reuse_note_failed(CUresult result);
 
 static inline void bfc_reuse_note_failure(CUresult result) {
@@ -30,14 +30,14 @@ static inline void bfc_reuse_note_failure(CUresult result) {
         bfc_reuse_note_failed(result);
 }
 
-/* Whether an error comes from peers that have failed, while the arena's own context has not. Then
- * those contexts are no longer its peers, and the caller may go on. */
+/* Whether an error comes from peers that have failed, while the arena's own context has not. If so,
+ * these contexts are no peers any more, and the caller may try its call again. */
 bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUresult result);
 
-/* Whether the driver has refused our own call for a reason that would not keep the program's free
- * from succeeding: a capture that no hook saw or that has just begun, or a lack of memory. The
- * block must then wait until a fence can be recorded. */
+/* Whether the driver has refused a call of the library's own for a reason that would not keep the
+ * program's free from succeeding: a capture that no hook saw or that has just begun, or a lack of
+ * memory. The freed block then stays out of use until a fence can be recorded. */
 static inline bool bfc_reuse_is_passing(CUresult result) {
     return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -48,7 +48,7 @@ size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
                              CUcontext contexts[BFC_FENCE_CONTEXTS]);
 bool bfc_reuse_has_peers(struct bfc_arena *arena);
 
-/* Gives the block back to the pool, under this fence. */
+/* Gives the block back to the pool, pending until `fence` is complete (BFC_NO_FENCE: ready). */
 static inline CUresult bfc_reuse_take_back(struct bfc_arena *arena, CUdeviceptr pointer,
                                            bfc_fence fence) {
     return bfc_pool_free(arena->pool, pointer, fence) == BFC_OK ? CUDA_SUCCESS
@@ -75,7 +75,7 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);
-    /* A peer has just ended or failed, and is no longer a peer when the caller tries again. */
+    /* a peer has just ended or failed; when the caller tries again, it is a peer no longer */
     if (peers &&
         (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
          UNLIKELY(bfc_reuse_is_of_peer(driver, arena, result))))

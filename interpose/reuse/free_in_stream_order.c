@@ -17,8 +17,8 @@ static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, boo
                                      driver->cuStreamSynchronize};
 }
 
-/* Waits for the stream on the host, where the driver cannot name the stream's context (before CUDA
- * 9.2) or has no events. */
+/* Frees the block after the host has waited for the stream: the driver cannot tell the stream's
+ * context (before CUDA 9.2), or has no events. */
 static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                   CUstream stream) {
@@ -26,7 +26,7 @@ static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? bfc_reuse_free(driver, arena, pointer) : result;
 }
 
-/* Frees the block under a fence over all work of the stream's context, where no event could be
+/* Frees the block under a fence over all work of the stream's context, because no event could be
  * recorded in the stream. */
 static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, CUcontext context) {

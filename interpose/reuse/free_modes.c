@@ -14,8 +14,8 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/counter.h"
 
-/* The clock is read for the first waits that a lane of counters counts, and then for every 64th,
- * whose time is taken for 64 waits. */
+/* The clock is read for the first 64 host waits that a lane counts, and then for every 64th wait,
+ * whose duration counts 64 times. */
 enum { TIMED_WAITS = 64 };
 
 static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -62,8 +62,8 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits for a context whose submissions are counted; does not wait if nothing was submitted since
- * the last such wait. */
+/* Waits for all work of the arena's context, where the library counts the calls that submit work.
+ * If none was made since the last such wait, there is nothing to wait for. */
 static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
                                               struct bfc_arena *arena) {
     uint64_t submissions = 0;
@@ -86,9 +86,8 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
 }
 
 /* Waits as wait_for_work does, and then gives back idle regions if the pool has too much memory.
- * Before the wait nothing is given back: while the driver's free of a region waits for work, no
- * other thread can have the region's memory. Host memory is kept, since its free is not documented
- * to wait. */
+ * Nothing is given back before: while the driver's free of a region waits for work, no other thread
+ * can use the region. Host memory is kept, since only threads of the library free it. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
@@ -104,12 +103,12 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
 }
 
 /* At every 32nd fence a free tells the pool which fences are complete, since the pool itself asks
- * only when it finds no ready block. The driver is asked only if 32 are not known to be complete:
- * the program's own waits have usually shown it. */
+ * only when it finds no ready block. The driver is asked only if 32 fences are not known to be
+ * complete: usually the program's own waits have shown that they are. */
 enum { LOOK_EVERY = 32 };
 
-/* Frees a block whose fence could not be recorded. If the reason is a peer that has ended unseen,
- * the review of contexts finds that, and at the next free the context is no peer any more. */
+/* Frees a block whose fence could not be recorded. If the reason is a peer that ended by a call
+ * without a hook, bfc_contexts_review finds that, and at the next free it is no peer any more. */
 static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer, CUresult result) {
     if (!bfc_reuse_is_passing(result))
@@ -128,8 +127,8 @@ static NOINLINE void look_at_fences(const struct bfc_driver *driver, struct bfc_
     BFC_TELL_COUNTER(fences_complete(arena->sequence, complete));
 }
 
-/* Records a fence in the contexts, and gives the block back to the pool under it. `*fence` is
- * BFC_NO_FENCE if none could be recorded. */
+/* Records a fence in the contexts, and frees the block, which is pending until that fence is
+ * complete. `*fence` is BFC_NO_FENCE if none could be recorded. */
 static CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             CUdeviceptr pointer, const CUcontext *contexts, size_t count,
                             bfc_fence *fence) {
@@ -153,8 +152,8 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* Frees a block after a wait for its own context. Work of peers may still use the block, so it is
- * pending until that is complete. */
+/* Frees a block after a wait for its own context. Work of peers may still use the block, so the
+ * block is pending until that work is complete. */
 static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
@@ -182,7 +181,7 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
 }
 
 /* Frees once the process has begun a capture: waits for an event that covers the context. Unlike a
- * wait for the context itself, that does no harm to a capture that begins meanwhile. If something
+ * wait for the context itself, this does no harm to a capture that begins meanwhile. If something
  * captures by now, or the driver has no such events, waits as the driver's own free does. */
 static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr pointer, struct bfc_glimpse seen) {
@@ -201,8 +200,8 @@ static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struc
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
-/* Returns the error for the free of an address at which no live block begins; after the driver's
- * exit, the driver's own. */
+/* Returns the error for the free of an address at which no live block begins; if the driver has
+ * exited, its own error. */
 static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer) {
     CUcontext context;
@@ -215,8 +214,8 @@ static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct 
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
-    /* The free of an address at which no live block begins fails before the wait, as it does in the
-     * driver: the work that is under way may end only by what the calling thread does next. */
+    /* The free of an address at which no live block begins fails without a wait, as in the driver:
+     * the work under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
         return refuse_pointer(driver, arena, pointer);
@@ -259,7 +258,7 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
                                              : free_with_fence(driver, arena, pointer);
 }
 
-/* If the arena's context has ended unseen, the address is free, or another context's. */
+/* The arena's context has ended by a call without a hook, so finds whose the address is now. */
 static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_arena *ended,
                               CUdeviceptr pointer) {
     bfc_arena_lose(ended);
@@ -272,7 +271,7 @@ static NOINLINE CUresult tell_of_failure(struct bfc_arena *arena, CUdeviceptr po
                                          CUresult result) {
     const struct bfc_driver *driver = bfc_driver();
     if (!bfc_arena_is_itself(driver, arena)) {
-        bool by_hook = bfc_load_acquire(&arena->ended); /* in another thread, during this free */
+        bool by_hook = bfc_load_acquire(&arena->ended); /* a hook in another thread ended it */
         return by_hook && result == CUDA_ERROR_CONTEXT_IS_DESTROYED
                    ? result
                    : free_of_ended(driver, arena, pointer);

@@ -2,8 +2,8 @@
  * When a freed block may be handed out again: the three modes of free, and who may use a block.
  *
  * - sync: the host waits for the block's context at the free, as the real free does; the block is
- *   ready then, unless contexts with peer access may still use it: then it is pending under their
- *   fence.
+ *   ready then, unless contexts with peer access may still use it: then it is pending until a fence
+ *   over their work is complete.
  * - lazy: the free records a fence; only blocks whose fence is complete are handed out.
  * - ordered: the free records a fence; a block whose fence is not complete is handed out at once,
  *   and all later work of the context waits for the fence on the device.
@@ -21,8 +21,8 @@
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
-/* Frees a block without attributes as bfc_reuse_free does, while nothing captures, and counts the
- * free in the segment. */
+/* Frees a block as bfc_reuse_free does, while nothing captures, and counts the free in the segment.
+ * The program must have set no pointer attribute of the block. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 
@@ -31,11 +31,12 @@ CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
-/* Records a fence over the arena's context and its peers, and frees the block under it. */
+/* Records a fence over the arena's context and its peers, and frees the block, which is pending
+ * until that fence is complete. */
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
-/* Records a fence over the arena's context alone, and frees the block under it. *fence becomes
+/* As bfc_reuse_free_with_fence, with a fence over the arena's context alone. `*fence` becomes
  * BFC_NO_FENCE if none could be recorded. */
 CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, bfc_fence *fence);

@@ -1,4 +1,4 @@
-/* Defers frees while a stream captures, and settles them. */
+/* Defers frees while a stream captures, and later makes the deferred blocks pending or ready. */
 #include "interpose/reuse/free_while_capturing.h"
 
 #include "base/atomic.h"
@@ -32,13 +32,13 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* Waits as the driver's own free does, and makes deferred blocks ready. That wait covers only the
- * work of the arena's context; if the context has peers, whole regions go back to the driver
+/* Waits as the driver's own free does, and makes deferred blocks ready. The wait covers only the
+ * work of the arena's own context; so if the context has peers, whole regions go back to the driver
  * instead. The caller must be a thread that no capture bars from freeing. */
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_has_peers(arena)) {
-        if (!bfc_arena_is_host(arena)) /* the driver's free of host memory need not wait */
+        if (!bfc_arena_is_host(arena)) /* not host memory, whose free need not wait */
             bfc_pool_trim_used(arena->pool, UINT64_MAX);
         return CUDA_SUCCESS;
     }
@@ -71,8 +71,8 @@ static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *ar
     return waited == count;
 }
 
-/* The last fence from before the waits is complete after them, since all work that it covers was
- * submitted before the waits. */
+/* The last fence that was recorded before this thread waits for the contexts is complete
+ * afterwards, since all work that it covers was submitted before. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
@@ -84,8 +84,8 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    /* Whether the arena may have deferred blocks. A thread that gives them a fence clears
-     * has_deferred before the blocks become pending, so has_deferred alone does not tell. */
+    /* Looks whether the arena may have deferred blocks. A thread that gives them a fence clears
+     * has_deferred before the blocks become pending; so such threads are waited for first. */
     bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
@@ -97,8 +97,8 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
 }
 
 /* Waits as the driver's own free does. If that wait fails, the block stays the program's. The block
- * is deferred if peers may still use it, since the driver's free does not wait for peers, and if
- * there was no device memory for a wait that the driver's documentation promises. */
+ * is deferred if peers may still use it, since the driver's free does not wait for peers, or if
+ * device memory was short, so that only a wait was possible that no documentation promises. */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     if (!bfc_pool_is_live(arena->pool, pointer)) {
@@ -130,9 +130,9 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
                                              : free_deferring(driver, arena, pointer);
 }
 
-/* Returns the error that the driver gives for another call that captures bar, or CUDA_SUCCESS if
- * such calls are not barred after all. A lack of memory shows that they are not. The driver is
- * asked several times, lest a passing error be taken for an answer. */
+/* Returns the error that the driver gives for another call that captures forbid, or CUDA_SUCCESS if
+ * they do not forbid it after all. To lack memory, the call must have been allowed. The driver is
+ * asked several times, because one such answer may be a passing error. */
 static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     enum { TRIES = 3 };
     CUdeviceptr probe;

@@ -2,9 +2,9 @@
  * Frees while a stream capture is under way, anywhere in the process: nothing may be recorded then,
  * so the freed block is deferred: it is free, but has no fence, and is not handed out.
  *
- * A thread that may free nevertheless waits as the driver's own free does: in mode sync at each
- * free, else when the deferred blocks are many bytes. Otherwise they get their fence when the last
- * capture has ended. docs/internals/safety.md holds the argument. Thread-safe.
+ * If captures do not forbid this thread to free, it waits as the driver's own free does: in mode
+ * sync always, else when the deferred blocks are many bytes. Otherwise the blocks get a fence when
+ * the last capture has ended. docs/internals/safety.md holds the argument. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
 #define BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
@@ -17,13 +17,13 @@
 CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer, enum bfc_capture_state state);
 
-/* Frees a block for which no fence could be recorded, in a thread that may free. */
+/* Frees a block without a fence, in a thread that captures do not bar from freeing. */
 CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer);
 
 /* Gives deferred blocks a fence, if nothing captures. The fence covers the blocks that were
- * deferred before it was recorded, because their work was submitted by then; those deferred
- * meanwhile stay so until the next call. */
+ * deferred before it was recorded, because their work was submitted by then; blocks that are
+ * deferred meanwhile stay deferred until the next call. */
 void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Gives deferred blocks a fence, as bfc_reuse_fence_deferred does; if no fence can be recorded,
@@ -37,8 +37,8 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
  * for, no block becomes ready. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* To be called when captures have ended: gives the blocks that were freed meanwhile a fence, in all
- * arenas. */
+/* To be called when captures have ended: gives a fence to the blocks that were freed during the
+ * captures, in all arenas. */
 void bfc_reuse_after_captures(const struct bfc_driver *driver);
 
 #endif

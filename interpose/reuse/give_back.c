@@ -24,7 +24,8 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
     return freed + bfc_pool_trim(arena->pool, bytes);
 }
 
-/* Ready pages alone are unmapped, since no documentation says that unmapping waits for work. */
+/* Gives back memory while something captures. The driver's free of a region waits for work, but no
+ * documentation says that unmapping a page does. So with pages this thread waits first. */
 static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
                               uint64_t bytes) {
     if (!arena->has_pages)
@@ -36,8 +37,8 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
-/* Waits for the regions that other threads are giving back. Without this library, their memory
- * would have been available since the program freed it. */
+/* Waits for the regions that other threads are giving back. Without this library, that memory would
+ * have been free since the program freed it. */
 static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     (void)driver;
@@ -45,10 +46,9 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* Waits for the fences of pending blocks, then gives back what has become ready. Other fences, as
- * of comes_to_rest, may cover work that depends on what this thread does next. While something
- * captures, no fence can be waited for, but the driver's own free of a region waits for the work.
- */
+/* Waits for the fences of pending blocks, then gives back what has become ready. It does not wait
+ * for all work: that may depend on what this thread does next. While something captures, no fence
+ * can be waited for, but the driver's own free of a region waits for the work. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
@@ -107,9 +107,8 @@ static bool others_gave_back(void) {
 
 enum { ANY_DEVICE = -1 };
 
-/* Has all arenas of the device except `but` give back at least `bytes`, in the first `count` of the
- * ways in `efforts`; no further way is tried once `enough` bytes have come. Returns how many bytes
- * have come. */
+/* Has all arenas of the device except `but` give back at least `bytes`. Tries the first `count`
+ * ways of `efforts`, and stops once `enough` bytes have come. Returns how many bytes have come. */
 static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsigned count,
                              uint64_t bytes, uint64_t enough) {
     uint64_t came = 0;
@@ -124,8 +123,8 @@ static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsig
     return came;
 }
 
-/* Natively a free waits for work, and then its memory is available to all contexts; so the ways
- * that wait are tried as well. */
+/* Without this library a free waits for work, and then the memory is available to all contexts; so
+ * the efforts that wait are made as well. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t came = make_efforts(arena->device, arena, EFFORTS, bytes, bytes);
     log_given_back(came, "the device's other pools gave back");
@@ -160,10 +159,10 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
     return result == CUDA_SUCCESS;
 }
 
-/* Makes the blocks of an arena of device memory ready, if its context completes its present work in
- * time. False: it does not. The driver's free of a region would wait for that work; meanwhile the
- * program could not use the region, and a kernel under way may depend on what the program does
- * next. */
+/* Makes the free blocks of an arena ready, if its context completes its present work within
+ * `limit_ns`. False: it does not, or the arena is one of host memory. The driver's free of a region
+ * would wait for that work; meanwhile the program could not use the region, and a kernel under way
+ * may depend on what the program does next. */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
     struct awaited_fence awaited = {.arena = arena};
@@ -204,8 +203,8 @@ struct bfc_place bfc_place_of(const CUmemLocation *location) {
                                                                      : BFC_HERE;
 }
 
-/* Whether the stream of the call is capturing. Asking does a capture no harm. If the driver fails,
- * a capture is assumed. */
+/* Whether the stream of the call is capturing; this query does a capture no harm. If the driver
+ * fails, a capture is assumed. */
 static bool place_captures(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUstreamCaptureStatus status;
     CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =

@@ -7,7 +7,7 @@
 #include "interpose/arena/state.h"
 
 /* Gives at least `bytes` of cached memory back, if there is so much; returns how many it gave back.
- * Skips a context whose work would hold up the driver's free for longer than a second.
+ * Skips a context for whose work the driver's free would have to wait longer than a second.
  * Thread-safe. */
 uint64_t bfc_give_back_bytes(uint64_t bytes);
 
@@ -16,8 +16,8 @@ uint64_t bfc_give_back_bytes(uint64_t bytes);
  * cuMemFree does, and not while anything captures. */
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 
-/* Gives back the regions that were idle for `idle_ns` (BFC_TRIM_IDLE), unless a context's work
- * would hold up the driver's free of them for longer than `limit_ns`. For the helper thread. */
+/* Gives back the regions that were idle for `idle_ns` (BFC_TRIM_IDLE), but skips a context for
+ * whose work the driver's free would have to wait longer than `limit_ns`. For the helper thread. */
 uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns);
 
 /* Has the other pools on the arena's device give memory back, until `bytes` have come. Returns how
@@ -33,12 +33,12 @@ struct bfc_place {
     bool per_thread; /* for BFC_PLACE_STREAM: whether the default stream is the thread's own */
     /* whether the call's work may begin before the preceding work in the stream has ended */
     bool overlaps;
-    /* whether the call needs no memory awake, and may itself wait for memory */
+    /* whether the job's memory may be off the device (BFC_SLEEP_IDLE) during the call */
     bool may_sleep;
 };
-/* The values of struct bfc_place for a call: BFC_HERE stands for the current context's device, or
- * any device if no context is current; BFC_HERE_ASLEEP for the same with memory asleep; BFC_ON for
- * the device with this ordinal; BFC_IN for the device of a stream; BFC_ANYWHERE for any device. */
+/* Values of struct bfc_place: BFC_HERE stands for the current context's device, or any device if no
+ * context is current; BFC_HERE_ASLEEP for the same with `may_sleep`; BFC_ON for the device with
+ * this ordinal; BFC_IN for the device of a stream; BFC_ANYWHERE for any device. */
 #define BFC_HERE ((struct bfc_place){.kind = BFC_PLACE_CURRENT})
 #define BFC_HERE_ASLEEP ((struct bfc_place){.kind = BFC_PLACE_CURRENT, .may_sleep = true})
 #define BFC_ON(ordinal) ((struct bfc_place){.kind = BFC_PLACE_DEVICE, .device = (ordinal)})

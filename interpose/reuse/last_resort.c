@@ -52,16 +52,16 @@ uint64_t bfc_call_limit_lacks(const struct bfc_call *call) {
 
 /* Has the device's other pools give back the memory that the allocation lacks: without this
  * library, memory that one context has freed is available to the device's other contexts. If the
- * driver refused although the device seems to have enough, they give back as much as the program
- * asked for. */
+ * driver refused although the device seems to have enough, those pools give back as much as the
+ * program asked for. */
 static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
     uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
     return bfc_give_back_for_sibling(call->arena, bytes);
 }
 
-/* Tries the process's other contexts. Another thread may take the memory first, so this repeats for
- * at most a second, as long as memory is given back. */
+/* Has the process's other contexts give memory back and tries again. Another thread may take the
+ * memory first, so this repeats for at most a second, as long as memory is given back. */
 static bool ask_contexts(struct bfc_call *call) {
     uint64_t until = bfc_now_ns() + BFC_NS_PER_SECOND;
     bool came = true, served = false;

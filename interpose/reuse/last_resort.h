@@ -37,7 +37,7 @@ struct bfc_call {
     enum bfc_wait_end waited;
     uint64_t waited_ns;
     bool in_pool;                         /* whether only a block of the arena's own pool will do */
-    bool (*again)(struct bfc_call *call); /* what is tried in place of the pool; NULL: the pool */
+    bool (*again)(struct bfc_call *call); /* makes another attempt; NULL: the pool is asked */
     bool is_first; /* whether no other job that waits for memory is to be served before this call */
     CUresult error; /* what the driver answered last when the pool asked it for memory, or
                        CUDA_SUCCESS */

@@ -1,5 +1,5 @@
-/* Answers what the pool asks of struct bfc_upstream: which fences are complete; and waits for
- * them. */
+/* Tells the pool which fences are complete, and waits for fences, as struct bfc_upstream
+ * requires. */
 #include "interpose/reuse/settle_arena.h"
 
 #include "interpose/arena/arena.h"

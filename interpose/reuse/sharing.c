@@ -1,4 +1,4 @@
-/* Prepares blocks for being used by others than their own context. */
+/* Prepares blocks for use by others than the context of their pool. */
 #include "interpose/reuse/sharing.h"
 
 #include "interpose/config/process.h"
@@ -18,8 +18,8 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
 
-/* The peer is recorded before the wait: once there are peers, mode ordered hands out no pending
- * block, so none is handed out after the wait. */
+/* The peer is recorded before this thread waits for the fences of blocks that were handed out: once
+ * there are peers, mode ordered hands out no more pending blocks. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
     BFC_TELL_COUNTER(leave());
@@ -89,8 +89,8 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
 }
 
 /* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it,
- * and gives it access to their pages. It has mapped some memory of the device, so it may reach all
- * of that memory. */
+ * and gives it access to their pages. The accessor has mapped some memory of the device, so it may
+ * reach all of the device's memory. */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);

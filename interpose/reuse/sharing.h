@@ -1,7 +1,7 @@
 /*
- * Use of pooled memory by others than its own context: by other processes and devices, and by
- * contexts with peer access. Before any of them can use a block, the host waits for the fences of
- * blocks that mode ordered has handed out (bfc_reuse_wait_for_handed_out). Thread-safe.
+ * Use of pooled memory by others than the context of the pool: by other processes and devices, and
+ * by contexts with peer access. Before any of them can use a block, the host waits for the fences
+ * of blocks that mode ordered has handed out (bfc_reuse_wait_for_handed_out). Thread-safe.
  */
 #ifndef BFC_INTERPOSE_SHARING_H
 #define BFC_INTERPOSE_SHARING_H
