@@ -46,8 +46,8 @@ void bfc_unseen_note_table(const void **table, const CUuuid *id) {
         hide_behind_table(id);
 }
 
-/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. So
- * may, for all that is known, a launch with an attribute that is newer than this library. */
+/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. A
+ * launch with an attribute that is newer than this library counts as one that may, too. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {
