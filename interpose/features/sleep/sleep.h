@@ -50,8 +50,8 @@
  * that entry is NULL for an arena without pages. */
 extern unsigned bfc_sleep_slot;
 
-/* The part of the published segment that describes sleep; without a segment, memory in its
- * place. */
+/* The part of the published segment that describes sleep; if no segment is published, a variable of
+ * the process in its place. */
 struct bfc_segment_sleep *bfc_sleep_told(void);
 
 enum bfc_sleep_state bfc_sleep_state(void);
@@ -65,14 +65,15 @@ bool bfc_fall_asleep(bool forced);
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn, that
- * thread does it when it gives the turn away. */
+/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn (turn.h),
+ * that thread does it in bfc_turn_give. */
 void bfc_sleep_forget_ended(void);
 
 /* Starts the thread that puts the process to sleep, if the settings want that. */
 void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* Has that thread look at the requests in the published segment; starts it if it does not run. */
+/* Has the thread of sleeper_thread.c look at the requests in the published segment; starts that
+ * thread if it does not run. */
 void bfc_sleeper_asked(struct bfc_segment_header *published);
 
 /* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle
