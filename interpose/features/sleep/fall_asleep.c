@@ -28,9 +28,10 @@
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
-/* whether the process falls asleep so that a waiting job gets its memory (bfc_fall_asleep) */
-static bool is_forced;
-static uint64_t waits_until; /* when waits for threads and work must end, by bfc_kernel_now_ns */
+static bool
+    is_forced; /* whether the process falls asleep so that a job that waits gets the memory */
+static uint64_t
+    waits_until; /* when the waits for threads and work must end, by bfc_kernel_now_ns */
 
 /* Returns why the process must not go on falling asleep; NULL: it may go on. */
 static const char *find_interruption(void) {
