@@ -1,4 +1,4 @@
-/* Hands memory over to an earlier allocation in another job. */
+/* Hands memory over to an allocation of another job that has waited longer. */
 #include "interpose/features/pressure/pressure.h"
 
 #include "base/atomic.h"
