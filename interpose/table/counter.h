@@ -75,8 +75,8 @@ struct bfc_counter {
     void (*fences_complete)(uint64_t sequence, uint64_t fence);
 };
 
-/* NULL: submissions are not counted in this process. The gate sets it before a program is given a
- * hook. */
+/* NULL: submissions are not counted in this process. The feature `gate` sets it before the
+ * program is given a hook. */
 extern const struct bfc_counter *bfc_counter HIDDEN;
 
 /* Calls a function of bfc_counter, as in BFC_TELL_COUNTER(bar()), unless bfc_counter is NULL. */

@@ -18,8 +18,8 @@ static void hide_behind_table(const CUuuid *id) {
 
 /*
  * cuGetExportTable gives tables of functions without documented names, by which NVIDIA's runtime,
- * libraries and tools call the driver. The tables in `known` are not known to submit work. The
- * runtime's load modules, find contexts, keep data for a context, tell tools of calls (as the
+ * libraries and tools call the driver. The tables in `known` are not known to submit work. Those
+ * of the runtime load modules, find contexts, keep data for a context, tell tools of calls (as the
  * source of ZLUDA, 2025, says) and write the error log (libcudart 13.0 passes them format strings).
  * cuBLAS and cuFFT ask for tables that tell of contexts and modules, which NVIDIA names
  * CU_ETID_ToolsContext and CU_ETID_ToolsModule. The last table is asked for by compilers alone

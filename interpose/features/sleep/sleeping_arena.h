@@ -41,9 +41,8 @@ void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
-/* Gives the pages back to the device. Those that the driver does not take, and all from the time
- * that `goes_on` returns false, keep their memory and leave the list. Returns how many bytes went
- * back. */
+/* Gives the pages back to the device. A page that the driver does not unmap, or before which
+ * `goes_on` returns false, keeps its memory and leaves the list. Returns how many bytes went. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
