@@ -145,7 +145,7 @@ static struct bfc_segment_header *map_segment_quietly(void) {
     return made;
 }
 
-/* Copies what was counted before there was a segment. */
+/* Copies into the new segment what was counted before there was one. */
 static void adopt_counts(struct bfc_segment_header *published) {
     memcpy(published->forwarded_allocations, unpublished.forwarded_allocations,
            sizeof published->forwarded_allocations);

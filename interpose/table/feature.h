@@ -70,7 +70,7 @@ struct bfc_feature {
                          struct bfc_upstream *upstream);
     /* An arena that this thread has made is about to be published, unless another thread publishes
      * one for the same context first. This thread then calls arena_published with the arena that
-     * was published; `is_ours`: it is `made`. */
+     * was published; `is_ours` is true if that arena is `made`. */
     void (*arena_publishing)(struct bfc_arena *made);
     void (*arena_published)(struct bfc_arena *published, bool is_ours);
     /* The arena's context has ended, and no thread enters the arena any more. */

@@ -377,10 +377,10 @@ static uint64_t held_by_others(const struct bfc_call *call) {
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
+enum { MOST_DEVICES = 64 };
 /* atomic: for each device, what held_by_others returned when a wait had ended without memory and
  * had seen no other job; 0: no wait has. Those bytes may be this process's own, outside its pools,
  * so no call waits again until the figure changes or a job appears. */
-enum { MOST_DEVICES = 64 };
 static uint64_t in_vain[MOST_DEVICES];
 
 static uint64_t *vain_on(const struct bfc_call *call) {

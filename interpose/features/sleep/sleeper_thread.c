@@ -69,7 +69,7 @@ static bool turn_is_over(void) {
            was_awake_for(TURN_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns));
 }
 
-/* Whether another job that waits for memory (BFC_WAIT) wants some of a pool of this process. */
+/* Whether a job that waits for memory (BFC_WAIT) wants memory of a pool of this process. */
 static bool memory_is_due(void) {
     struct bfc_arena *arena = NULL;
     bool due = false;
