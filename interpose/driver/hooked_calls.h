@@ -438,9 +438,9 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventQuery, (CUevent event), (event))                                                      \
     BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/* Calls that submit work to a stream. Further such calls have a stream in a table above, or a row
- * in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the default stream),
- * whether stream 0 is the thread's own default stream. */
+/* Calls that submit work to a stream. Others that do are in a table above with a column for the
+ * stream, or in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the
+ * default stream), whether stream 0 is the thread's own default stream. */
 #define BFC_STREAM_CALLS(X)                                                                        \
     BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
               (to, from, bytes), NULL)                                                             \

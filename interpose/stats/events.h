@@ -80,8 +80,8 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
 /* Takes BFC_EVENT_BATCH event numbers and reads the clock. Returns the first one's slot. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
 
-/* A reader takes an event only if its stamp was the expected one before and after the copy. So the
- * stamp is cleared before a field changes, and set after the last one. */
+/* A reader takes an event only if its stamp was the expected one before and after the reader copied
+ * it. So the stamp is cleared before a field changes, and set after the last one. */
 static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
                                     uint64_t address, uint64_t bytes) {
     bfc_store_relaxed(&slot->stamp, 0);

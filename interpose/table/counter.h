@@ -46,8 +46,8 @@ struct bfc_counter {
     void (*note_table)(const void **table, const CUuuid *id);
     /* Whether a launch may overlap with earlier work of its stream. */
     bool (*may_overlap)(const CUlaunchConfig *how);
-    /* leave: there may be several streams now, or others that use the memory. bar: the same, and
-     * this cannot change before unbar was called as often as bar. */
+    /* leave: from now on work may go to several streams, or others may use the memory. bar: the
+     * same, and it stays so at least until unbar was called as often as bar. */
     void (*leave)(void);
     void (*bar)(void);
     void (*unbar)(void);

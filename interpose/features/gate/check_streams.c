@@ -43,8 +43,8 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
-/* Records the event in the stream. If no stream was used yet, nothing is recorded: an event that
- * was never recorded counts as complete, as all earlier work is. */
+/* Records the event in the stream. If no stream was used yet, all work is complete, and nothing is
+ * recorded: an event that was never recorded counts as complete, too. */
 static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event, CUstream stream) {
     if (stream == BFC_STREAM_NONE_YET)
         return CUDA_SUCCESS;

@@ -67,7 +67,7 @@ static struct ON_LINES_OF_ITS_OWN {
      * the last work on the block is complete, or all later work waits for it */
     uint64_t ordered;
     uint64_t early; /* frees while no stream was used yet, when all work was complete */
-    int to_trial;   /* how many frees are left until the next trial is due */
+    int to_trial;   /* how many frees are left until the next trial (only_stream.h) is due */
 } frees = {.to_trial = FIRST_PAUSE};
 
 static CUstream read_word(void) {

@@ -70,7 +70,7 @@ void bfc_submitter_begin(void) {
         bfc_counter->hide("no memory to note a thread's end");
 }
 
-/* A process must register once before it may ask the kernel for barriers, so if the barrier fails,
+/* Linux gives such barriers only to a process that has registered for them. So if a barrier fails,
  * the process registers and tries again. */
 bool bfc_submissions_barrier(void) {
     int error = errno;

@@ -327,7 +327,7 @@ static void announce_demand(struct wait *wait) {
     bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
 }
 
-/* Returns how many bytes the oldest waiter of another process wants; 0: there is none. */
+/* Returns how many bytes the longest waiting allocation of another process needs; 0: none waits. */
 static uint64_t bytes_of_next(const struct wait *wait) {
     const struct bfc_waiting *next = NULL;
     for (size_t i = 0; i < wait->waiters; i++)

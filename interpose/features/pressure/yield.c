@@ -107,7 +107,7 @@ static bool have_answered(const struct asked *asked, size_t count) {
     return true;
 }
 
-/* Waits until all jobs have answered, enough memory was given back, or the time is over. */
+/* Waits until all asked jobs have answered, enough memory was given back, or `until` has passed. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
     struct bfc_bounded_wait patience = bfc_bounded_wait_until(until, bfc_now_ns(), LOOK_NS);
@@ -137,7 +137,7 @@ static void remember_slow(int pid, uint64_t now) {
     bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
 }
 
-/* Waits for jobs that run and have not answered yet: the machine may be busy. */
+/* Waits longer for answers of jobs that run: the machine may be busy. */
 static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
     for (size_t i = 0; i < count; i++)
         asked[i].given_up =

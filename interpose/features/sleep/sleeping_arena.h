@@ -18,7 +18,7 @@ struct bfc_sleeping_page {
 };
 
 struct bfc_sleeping_arena {
-    struct bfc_arena *arena; /* holds a reference to this arena */
+    struct bfc_arena *arena; /* the arena of these pages, with a reference */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
     uint64_t bytes; /* the size of all pages in `pages` */
