@@ -135,8 +135,7 @@ static struct bfc_segment_header *map_own_segment(void) {
     return memory;
 }
 
-/* If the file exceeds a limit on file sizes, the kernel raises a signal, which must not end the
- * program. */
+/* A file larger than a limit on file sizes raises a signal, which must not end the program. */
 static struct bfc_segment_header *map_segment_quietly(void) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);

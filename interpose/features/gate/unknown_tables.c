@@ -1,10 +1,9 @@
 /*
- * Behind the table that cuGetExportTable gives are functions of the driver whose parameters nobody
- * documents. So an entry of our copy keeps every register that can carry an argument, and the stack
- * as it is, and puts an address of ours in place of the return address: so it learns when the
- * function returns. The true return address is kept on a small stack of the thread. So a function
- * may be left by longjmp, but not by a C++ exception, which does not find its way past our
- * address.
+ * The tables that cuGetExportTable gives hold functions whose parameters nobody documents. So an
+ * entry of our copy keeps every register that can carry an argument, and the stack as it is, and
+ * puts an address of ours in place of the return address: so it learns when the function returns.
+ * The true return address is kept on a small stack of the thread. So a function may be left by
+ * longjmp, but not by a C++ exception, which does not find its way past our address.
  */
 #include "interpose/features/gate/unknown_tables.h"
 

@@ -119,8 +119,7 @@ int bfc_sleep_store_flush(int file) {
     return result == 0 ? 0 : errno;
 }
 
-/* Flushes every FLUSH_EVERY bytes, since a flush of all at the end could not be interrupted for
- * long. */
+/* Flushes every FLUSH_EVERY bytes: one flush at the end could not be interrupted for long. */
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size) {
     enum { FLUSH_EVERY = 64 << 20 };
     struct bfc_quiet quiet;
