@@ -52,7 +52,8 @@ CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) 
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
-    /* Retaining an active primary context creates nothing, and the release at the end undoes it. */
+    /* Retains the primary context, which alone tells its handle. While it is active that creates
+     * nothing, and the release at the end undoes it. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||

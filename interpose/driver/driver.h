@@ -81,7 +81,7 @@ struct bfc_driver {
 };
 
 /* bfc_driver_found: the driver's functions; NULL: not found yet. bfc_driver_find searches for the
- * driver. Callers use bfc_driver, which does both. */
+ * driver. Callers use bfc_driver, which searches only if the driver was not found yet. */
 extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 

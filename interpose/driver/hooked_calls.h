@@ -106,7 +106,8 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_export_handle(driver, handle, pointer))
 
 /* Calls that are made again when the device was full, like those of BFC_BYPASS_CALLS, but whose
- * hook does more. Each row: NAME, parameters, the call, what is done after a success, place. */
+ * hook does more. Each row: NAME, parameters, how the hook makes the call, what it does after a
+ * success, place. */
 #define BFC_MAKING_CALLS(X)                                                                        \
     BFC_BOTH(X, _v2, cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),          \
              real(context, flags, device), bfc_context_created(driver, *context), BFC_ON(device))  \
@@ -153,8 +154,8 @@ typedef unsigned long long bfc_cuda_flags;
 
 /*
  * Calls that are made again when the device was full: the hook has the pools give back memory that
- * they hold only as a cache, and repeats the call as long as that frees any. For each of them
- * calls.inc has a constant that says why the call may need memory
+ * they hold only as a cache, and repeats the call as long as the pools give some back. For each of
+ * these calls calls.inc has a constant that says why the call may need memory
  * (interpose/driver/memory_needs.h); static assertions compare the two files.
  *
  * The first of two tables is of allocations that the pool does not serve. Each row: NAME,
@@ -437,9 +438,9 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventQuery, (CUevent event), (event))                                                      \
     BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/* Calls that submit work to a stream. Further such calls have a stream in a table above, or a row
- * in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the default stream),
- * whether stream 0 is the thread's own default stream. */
+/* Calls that submit work to a stream. Others that do are in a table above with a column for the
+ * stream, or in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the
+ * default stream), whether stream 0 is the thread's own default stream. */
 #define BFC_STREAM_CALLS(X)                                                                        \
     BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
               (to, from, bytes), NULL)                                                             \

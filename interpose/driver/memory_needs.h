@@ -30,7 +30,7 @@ enum bfc_need {
     /* a call from before CUDA 3.2, with pointers of 32 bits, which cannot address today's device
      * memory */
     BFC_NEED_NARROW,
-    /* the call submits work to a stream, and memory for work was allocated with the stream */
+    /* the call submits work to a stream, which got the memory for that when it was made */
     BFC_NEED_WORK,
     BFC_NEED_RELEASE, /* the call frees or destroys something */
     BFC_NEED_NONE,    /* the call reads or sets something, or changes records on the host */

@@ -68,7 +68,7 @@ static void stop_at_exit(void *unused) {
         stop_work();
 }
 
-/* These threads need little stack, and the default size would take much of the address space. */
+/* Background threads need little stack; the default size would take much address space. */
 #define STACK_BYTES ((size_t)256 * 1024)
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);

@@ -24,7 +24,8 @@ static void advance_time(uint64_t us) {
         bfc_events_thread.when = when;
 }
 
-/* SELDOM and BFC_LATENCY_SAMPLING are primes, so that timed calls do not keep step with loops. */
+/* A thread's first calls are timed one in BFC_LATENCY_SAMPLING, later ones one in SELDOM. Both are
+ * primes, so that timed calls do not keep step with loops. */
 enum {
     SELDOM = 241,
     TIMED_CLOSELY = BFC_LATENCY_CLOSELY / BFC_LATENCY_SAMPLING,
@@ -46,7 +47,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
     bfc_fetch_add_relaxed(&bins[bfc_latency_bin(took)], weight);
 }
 
-/* a batch must not wrap around the ring of events */
+/* The batch's slots are adjacent: the ring of events holds a whole number of batches. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;

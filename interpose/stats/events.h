@@ -1,10 +1,10 @@
 /*
  * What the segment says about single calls: events, the histogram of sizes, sampled latencies.
  *
- * The thread that called the pool writes it after the call, without a lock and nearly without
- * atomic operations: a thread takes numbers of events in batches, counts in a lane that is its own
- * while there are enough, and reads the clock once a batch (coarsely) and at few calls
- * (exactly). Without a segment only waits are counted. Thread-safe.
+ * The thread that called the pool writes this after the call, without a lock and nearly without
+ * atomic operations: a thread takes numbers of events in batches, counts in a lane of its own while
+ * there are enough lanes, and reads the clock once a batch (coarsely) and at few calls (exactly).
+ * Without a segment only waits are counted. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_EVENTS_H
 #define BFC_INTERPOSE_EVENTS_H
@@ -29,8 +29,9 @@ struct bfc_stats_sink {
 
 /* A thread's own state, by which it shares hardly anything with other threads. */
 struct bfc_events_thread {
-    struct bfc_event *slot;    /* where the event number `event` is written */
-    uint64_t event, batch_end; /* the next number of the thread's batch, and the batch's end */
+    struct bfc_event *slot; /* where the event number `event` is written */
+    /* the thread's next event number, and the end of the numbers it took */
+    uint64_t event, batch_end;
     /* when the clock was last read, shifted to its place in an event's `what` (bfc_event_what) */
     uint64_t when;
     /* how many calls come before the next one that is timed: allocations, frees */
@@ -64,7 +65,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 
 /* Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
  * before. A lane of the thread's own needs no atomic addition. Threads that have no lane yet, and
- * those that share the last lane, take the slow way; one comparison finds both. */
+ * those that share the last lane, call the slow function; one comparison finds both. */
 uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
 static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t offset) {
@@ -76,11 +77,11 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
     return before;
 }
 
-/* Takes a batch of event numbers, and reads the clock. Returns the slot of the first event. */
+/* Takes BFC_EVENT_BATCH event numbers and reads the clock. Returns the first one's slot. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
 
-/* A reader takes an event only if its stamp was the expected one before and after the copy. So the
- * stamp is cleared before a field changes, and set after the last one. */
+/* A reader takes an event only if its stamp was the expected one before and after the reader copied
+ * it. So the stamp is cleared before a field changes, and set after the last one. */
 static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
                                     uint64_t address, uint64_t bytes) {
     bfc_store_relaxed(&slot->stamp, 0);
@@ -91,8 +92,8 @@ static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uin
     bfc_store_release(&slot->stamp, number + 1);
 }
 
-/* If a thread has paused since it took its batch, other threads may have gone round the ring and
- * written to the same slots. Then it takes a new batch. */
+/* If a thread has paused since it took its batch of numbers, other threads may have gone round the
+ * ring and written to the same slots. Then the thread takes a new batch. */
 static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_event_kind kind,
                                   uint64_t pool, uint64_t address, uint64_t bytes) {
     struct bfc_event *slot = bfc_events_thread.slot;
@@ -133,7 +134,7 @@ static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) 
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }
 
-/* Count an event that was recorded for a free, and a wait on the device for such an event. */
+/* Count a CUDA event that was recorded for a free, and a wait on the device for such an event. */
 static inline void bfc_events_count_fence(const struct bfc_stats_sink *sink) {
     bfc_events_count(sink->section, offsetof(struct bfc_lane, fences));
 }

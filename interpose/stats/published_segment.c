@@ -93,8 +93,8 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
              (int)sizeof header->complaints - 1, process->complaints);
 }
 
-/* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
- */
+/* A file of this name is left over, from this process before an exec or from a dead one with this
+ * pid, so it can be removed. */
 static int create_segment_file(void) {
     snprintf(segment_path, sizeof segment_path, BFC_SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
              (unsigned long)bfc_pid_namespace(), getpid());
@@ -135,7 +135,7 @@ static struct bfc_segment_header *map_own_segment(void) {
     return memory;
 }
 
-/* A limit on the size of files raises a signal, which must not end the program. */
+/* A file larger than a limit on file sizes raises a signal, which must not end the program. */
 static struct bfc_segment_header *map_segment_quietly(void) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
@@ -144,7 +144,7 @@ static struct bfc_segment_header *map_segment_quietly(void) {
     return made;
 }
 
-/* Copies what was counted before there was a segment. */
+/* Copies into the new segment what was counted before there was one. */
 static void adopt_counts(struct bfc_segment_header *published) {
     memcpy(published->forwarded_allocations, unpublished.forwarded_allocations,
            sizeof published->forwarded_allocations);
@@ -191,7 +191,7 @@ static struct bfc_segment_pool *pool_sections(void) {
     return published ? bfc_segment_sections(published) : NULL;
 }
 
-/* Which sections an arena still writes to, even an arena that has ended. */
+/* Which sections of the segment an arena still writes to, even an arena that has ended. */
 static bool taken[BFC_SEGMENT_POOLS];
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
 
@@ -199,7 +199,7 @@ unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
     return (unsigned)(section - pool_sections());
 }
 
-/* The counts of a section's former pool stay in the process's totals. */
+/* Adds the counts of a section's former pool to the totals of the process. */
 static void retire_counts(struct bfc_segment_pool *section) {
     bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_allocations, section->stats.allocations);
     bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_frees, section->stats.frees);

@@ -2,9 +2,9 @@
  * Submissions: the program's calls that give the device work which may use device memory.
  *
  * The hook of each such call is enclosed in bfc_submission_begin and bfc_submission_end. Where
- * submissions are counted (BFC_GATE), they keep what the hooks of each launch need: the thread's
- * count, and the stream that is compared. The rest is in interpose/features/gate, which the core
- * reaches by the functions of struct bfc_counter. Thread-safe.
+ * submissions are counted (BFC_GATE), these add to the thread's count and compare the stream with
+ * the only stream, here since each launch does so. The rest is in interpose/features/gate, which
+ * the core reaches by the functions of struct bfc_counter. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_COUNTER_H
 #define BFC_INTERPOSE_COUNTER_H
@@ -24,71 +24,71 @@ struct bfc_program_wait {
     struct bfc_arena *arena; /* the arena of that context, with a reference; NULL: the context has
                                 none, or submissions are not counted */
     struct bfc_moment {
-        uint64_t freed;       /* blocks that were ready at once when they were freed */
-        uint64_t trial;       /* the number of the last trial */
-        bool is_known;        /* whether no thread was inside a submission */
-        uint64_t submissions; /* the sum of submissions */
+        uint64_t freed;       /* how many frees needed no fence because of the only stream */
+        uint64_t trial;       /* the number of the last trial (features/gate/only_stream.h) */
+        bool is_known;        /* whether `submissions` could be counted */
+        uint64_t submissions; /* the sum of the submissions of all threads */
     } moment;
-    uint64_t last; /* the last fence that was drawn before the wait began */
+    uint64_t last; /* the last fence that had a number before the wait began */
 };
 
 struct bfc_counter {
-    /* The thread's first submission. */
+    /* Called before the calling thread's first submission. */
     void (*begin_thread)(void);
-    /* A submission to this stream is about to be made. It is not the only stream, or there are many
-     * and the thread's last submission was to another one; or, with BFC_STREAMS_MANY, any other use
-     * of memory while the word is BFC_STREAM_CHANGING. Returns the error with which the call must
-     * be refused, because its memory is asleep and cannot be woken. */
+    /* Called before a submission to the stream, unless that is the only one, or there are many and
+     * the thread's last submission was to it, too. Called with BFC_STREAMS_MANY before any other
+     * use of memory while bfc_only.stream is BFC_STREAM_CHANGING. Returns the error with which the
+     * call must be refused, because its memory is asleep and cannot be woken. */
     CUresult (*meet_stream)(CUstream stream);
-    /* From now on some submissions may be unseen, because of `what`, which the log names. */
+    /* From now on some submissions may go uncounted, because of `what`, which the log names. */
     void (*hide)(const char *what);
-    /* The driver gives the program a table of functions, in whose place another may be put. */
+    /* cuGetExportTable is about to give the program this table; a copy may be put in its place. */
     void (*note_table)(const void **table, const CUuuid *id);
     /* Whether a launch may overlap with earlier work of its stream. */
     bool (*may_overlap)(const CUlaunchConfig *how);
-    /* From now on there may be several streams, or others who use the memory; after a call of bar,
-     * until unbar was called as often as bar. */
+    /* leave: from now on work may go to several streams, or others may use the memory. bar: the
+     * same, and it stays so at least until unbar was called as often as bar. */
     void (*leave)(void);
     void (*bar)(void);
     void (*unbar)(void);
-    /* From close to open, whatever needs memory to be awake calls `wake` first, until that returns
-     * an error or the gate is open; submissions that had begun go on, and are counted. False: those
-     * may go uncounted, because the kernel has no barrier for all threads. */
+    /* From close to open, each call that needs memory to be awake calls `wake` first, until that
+     * returns an error or open was called. Submissions that began before close go on, and are
+     * counted. False: those may go uncounted, since the kernel has no barrier for all threads. */
     bool (*close)(CUresult (*wake)(void));
     void (*open)(void);
-    /* The stream is about to be destroyed, and its handle may come to mean another. */
+    /* The stream is about to be destroyed; the driver may give its handle to another stream. */
     void (*stream_ending)(CUstream stream);
     /* These two functions enclose the driver's call that waits for all work of a context (NULL: the
      * current one). */
     struct bfc_program_wait (*wait_begin)(const struct bfc_driver *driver, CUcontext context);
     void (*wait_end)(struct bfc_program_wait *wait, CUresult result);
-    /* stream_waited tells that the stream's work was waited for; `frees` is what frees_so_far
-     * returned just before that wait began. */
+    /* stream_waited tells that the host has waited for the stream's work; `frees` is what
+     * frees_so_far returned just before that wait began. */
     uint64_t (*frees_so_far)(void);
     void (*stream_waited)(CUstream stream, uint64_t frees);
-    /* Sums up the submissions of all threads. False: a thread is inside one, or some may be unseen.
-     * While the sum is the same, no work was submitted. */
+    /* Sums up the submissions of all threads. False: a thread is inside a submission, or some may
+     * be unseen. While the sum is the same, no work was submitted. */
     bool (*count)(uint64_t *sum);
     /* Frees a block of a context without peers, in mode lazy or ordered. */
     CUresult (*free)(const struct bfc_driver *driver, struct bfc_arena *arena, CUdeviceptr pointer);
-    /* Fences of the arena with this sequence were found complete, up to this one. */
+    /* All fences up to `fence` of the arena with this `sequence` are known to be complete. */
     void (*fences_complete)(uint64_t sequence, uint64_t fence);
 };
 
-/* NULL: submissions are not counted in this process. The gate sets it before a program is given a
- * hook. */
+/* NULL: submissions are not counted in this process. The feature `gate` sets it before the
+ * program is given a hook. */
 extern const struct bfc_counter *bfc_counter HIDDEN;
 
-/* Makes a call of the counter (bar()), if there is one. */
+/* Calls a function of bfc_counter, as in BFC_TELL_COUNTER(bar()), unless bfc_counter is NULL. */
 #define BFC_TELL_COUNTER(call)                                                                     \
     do {                                                                                           \
         if (UNLIKELY(bfc_counter))                                                                 \
             bfc_counter->call;                                                                     \
     } while (0)
 
-/* How many submissions a thread has made, times BFC_SUBMISSION, and in how many it is now: a tool
- * may make one within another, and a signal handler at any moment, also while the thread writes
- * `count`, which it alone does (bfc_add_own). */
+/* `count` is how many submissions the thread has made, times BFC_SUBMISSION, plus how many it is
+ * inside now: a tool may make one within another, and a signal handler at any moment, also while
+ * the thread writes `count`, which it alone does (bfc_add_own). */
 enum { BFC_SUBMISSION = 1 << 16 };
 struct bfc_submitter {
     uint64_t count; /* atomic; 0: the thread has made none yet */
@@ -109,7 +109,7 @@ extern struct bfc_only bfc_only HIDDEN;
 /* Stands for the stream of work that may use several streams, or overlap with earlier work. */
 #define BFC_STREAMS_UNKNOWN (~(uintptr_t)3)
 
-/* One name for each stream: a default stream has several. */
+/* Returns one handle for each stream: a default stream, which has several, gets its constant. */
 static inline CUstream bfc_stream_of_handle(CUstream stream, bool per_thread) {
     return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
@@ -126,11 +126,11 @@ static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
 /*
  * Enclose a call that submits work to `stream`; `per_thread`: stream 0 is the thread's own default
  * stream. bfc_submission_begin sets what bfc_submission_end takes; on an error the call must not be
- * made. If the process's only stream is another one, the work of that one is ordered before this
- * call first; if memory is asleep, it is woken.
+ * made. If the process's only stream is another one, the work of the only stream is ordered before
+ * this call first; if memory is asleep, it is woken.
  *
  * The count rises before the stream is compared. That needs no barrier here, since whoever relies
- * on it has the kernel run one in every thread (bfc_submissions_barrier).
+ * on this order has the kernel run a barrier in every thread (bfc_submissions_barrier).
  */
 static ALWAYS_INLINE CUresult bfc_submission_begin(CUstream stream, bool per_thread,
                                                    uint64_t *end) {
@@ -150,7 +150,7 @@ static inline CUresult bfc_stay_awake(uint64_t *end) {
     *end = 0;
     if (LIKELY(!bfc_counter))
         return CUDA_SUCCESS;
-    bfc_submission_enter(UINT64_MAX, end); /* takes away what it adds */
+    bfc_submission_enter(UINT64_MAX, end); /* the end undoes what the begin adds */
     return UNLIKELY(bfc_load_acquire(&bfc_only.stream) == BFC_STREAM_CHANGING)
                ? bfc_counter->meet_stream(BFC_STREAMS_MANY)
                : CUDA_SUCCESS;

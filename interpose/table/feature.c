@@ -17,7 +17,7 @@ const struct bfc_counter *bfc_counter;
 __thread struct bfc_submitter bfc_submitter INITIAL_EXEC;
 struct bfc_only bfc_only = {BFC_STREAMS_MANY};
 
-/* Two threads may make the process's state at once: they give each feature the same slot. */
+/* Two threads may call this at once: both give each feature the same slot. */
 void bfc_features_begin(void) {
     unsigned slots = 0;
     BFC_FOR_EACH_FEATURE(feature)
@@ -33,7 +33,7 @@ void bfc_features_names(char *text, size_t size) {
         used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
 }
 
-/* If no feature has set the countdown again, the next sample is as far away as possible. */
+/* If no feature sets the countdown to a sample again, it is set as far away as possible. */
 NOINLINE void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                                   unsigned bin) {
     BFC_TELL_FEATURES(sample_due, arena, pointer, bytes, bin);

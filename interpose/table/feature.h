@@ -3,12 +3,13 @@
  *
  * The core pools device memory safely: modes of free, growth, limits. Whatever else the library can
  * do is a feature: a folder of its own, with one struct bfc_feature in which it names the functions
- * that the core is to call. BFC_REGISTER_FEATURE puts that into a section of the library, where the
- * core finds whichever features were built (-Dfeatures, in the order of interpose/meson.build). So
- * no file of the core includes or calls a feature, and one that is left out costs nothing.
+ * that the core is to call. BFC_REGISTER_FEATURE puts that struct into a section of the library,
+ * where the core finds whichever features were built (-Dfeatures, in the order of
+ * interpose/meson.build). So no file of the core includes or calls a feature, and one that is left
+ * out costs nothing.
  *
- * Functions that are NULL are passed over. They are called by the program's threads, without a
- * lock, and are thread-safe; none is called in a forked child.
+ * Functions that are NULL are passed over. The others are called by the program's threads, without
+ * a lock, and are thread-safe; none is called in a forked child.
  */
 #ifndef BFC_INTERPOSE_FEATURE_H
 #define BFC_INTERPOSE_FEATURE_H
@@ -69,7 +70,7 @@ struct bfc_feature {
                          struct bfc_upstream *upstream);
     /* An arena that this thread has made is about to be published, unless another thread publishes
      * one for the same context first. This thread then calls arena_published with the arena that
-     * was published; `is_ours`: it is `made`. */
+     * was published; `is_ours` is true if that arena is `made`. */
     void (*arena_publishing)(struct bfc_arena *made);
     void (*arena_published)(struct bfc_arena *published, bool is_ours);
     /* The arena's context has ended, and no thread enters the arena any more. */
@@ -109,13 +110,13 @@ struct bfc_feature {
                         struct bfc_stack_tables (*tables)(void));
     /* Before each free, since another allocation may get the address right after it. */
     void (*freeing)(CUdeviceptr pointer, CUstream stream);
-    /* After each free: `arena` is that of the block, NULL if it is none of ours; `may_wait`: the
-     * program's call may wait for work, as cuMemFree does. */
+    /* After each free: `arena` is that of the block, or NULL if no pool of ours served it;
+     * `may_wait`: the program's call may wait for work, as cuMemFree does. */
     void (*freed)(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
     /* the feature's last resorts; elements without a function `serve` are unused */
     struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE];
-    /* No resort has helped, so the allocation fails with out of memory. */
+    /* No last resort has helped, so the allocation fails with out of memory. */
     void (*out_of_memory)(const struct bfc_call *call);
     /* explain_holders and advise add to the out-of-memory message what the feature knows: a line on
      * who holds the memory, and advice on what would have helped (false: the feature has none). */

@@ -12,8 +12,8 @@
 
 enum { CHECK_EVERY = 4096 };
 
-/* How many nanoseconds the event over the context may stay incomplete after the one in the stream:
- * the driver may show two events as complete in either order. */
+/* How many nanoseconds the event over the whole context may stay incomplete after the event in the
+ * only stream is complete: the driver may show two events as complete in either order. */
 enum { LATE_NS = 20 * 1000 * 1000 };
 
 static bool is_busy; /* atomic; true: a thread uses `check`, and other threads skip their check */
@@ -43,8 +43,8 @@ static bool have_events(const struct bfc_driver *driver, const struct bfc_arena 
     return made;
 }
 
-/* Records the event in the stream. If no stream was used yet, nothing is recorded: an event that
- * was never recorded counts as complete, as all earlier work is. */
+/* Records the event in the stream. If no stream was used yet, all work is complete, and nothing is
+ * recorded: an event that was never recorded counts as complete, too. */
 static CUresult record_in_stream(const struct bfc_driver *driver, CUevent event, CUstream stream) {
     if (stream == BFC_STREAM_NONE_YET)
         return CUDA_SUCCESS;
@@ -70,8 +70,8 @@ static void record_both(const struct bfc_driver *driver, const struct bfc_arena 
 }
 
 /* Begins a check. bfc_only_stream_hold keeps the stream from being destroyed before its event is
- * recorded. It comes before bfc_gate_enter, since a thread that changes the state of the streams
- * takes both in that order: the other order could deadlock. */
+ * recorded. It is called before bfc_gate_enter, since a thread that changes the state of the
+ * streams takes both locks in that order: the other order could deadlock. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (!driver->cuEventRecord || !have_events(driver, arena))
         return;

@@ -24,9 +24,8 @@ static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct b
     return may ? bfc_only_stream_orders() : 0;
 }
 
-/* The last fence that the calling thread has recorded. As long as no thread has submitted work
- * since, so that bfc_submissions_count gives the number that is kept here, the fence covers all
- * work. */
+/* The last fence that the calling thread has recorded. As long as bfc_submissions_count gives
+ * `submissions`, no thread has submitted work since, and the fence covers all work. */
 static __thread struct {
     uint64_t arena; /* `sequence` of the fence's arena; 0: the thread has recorded no fence yet */
     uint64_t submissions;
@@ -34,9 +33,9 @@ static __thread struct {
 } last_fence INITIAL_EXEC;
 
 /* From time to time begins an attempt to return to the state of one stream, called a trial
- * (only_stream.h), which succeeds when a fence that is recorded now is complete. It is a new fence,
- * since one that another thread has drawn but not recorded counts as complete if its record fails.
- */
+ * (only_stream.h), which succeeds when a fence that is recorded now is complete. An earlier fence
+ * would not do: it counts as complete if another thread has yet to record it and that record
+ * fails. */
 static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();

@@ -1,5 +1,5 @@
-/* The feature `gate` (BFC_GATE): counts the calls that submit work, and spares frees the fences and
- * waits that are not needed because of what was submitted. */
+/* The feature `gate` (BFC_GATE): counts the calls that submit work, so that a free takes no fence
+ * and waits for nothing where no work or only work of one stream came before. */
 #include "interpose/config/process.h"
 #include "interpose/driver/driver.h"
 #include "interpose/features/gate/counted_frees.h"

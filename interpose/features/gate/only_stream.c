@@ -25,15 +25,17 @@
 #include "interpose/fences/fences.h"
 #include "interpose/stats/published_segment.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while the fields below change */
-/* What bfc_only.stream says while submissions are not held up (`waker`). */
+/* Held by a thread that changes the state of the only stream. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* The value of bfc_only.stream, except between bfc_only_stream_close and bfc_only_stream_open: then
+ * that is BFC_STREAM_CHANGING, whatever the value here. */
 static CUstream state = BFC_STREAMS_MANY;
-/* Atomic. Not NULL: submissions are held up, since bfc_only_stream_close was called with this
- * function. bfc_only.stream then says CHANGING, so each submission calls bfc_only_stream_meet. */
+/* Atomic: the function that was passed to bfc_only_stream_close, until bfc_only_stream_open; NULL
+ * otherwise. While it is set, each submission first calls it (bfc_only_stream_meet). */
 static CUresult (*waker)(void);
-/* Atomic: a blocking stream that counts as one with the legacy stream; NULL: there is none. */
+/* Atomic: the blocking stream that counts as one with the legacy stream; NULL: there is none. */
 static CUstream partner;
-/* Atomic: the former only stream, while bfc_only.stream says CHANGING. */
+/* Atomic: the former only stream, while bfc_only.stream is BFC_STREAM_CHANGING. */
 static CUstream leaving;
 /* How many calls of bfc_only_stream_bar were not yet followed by one of bfc_only_stream_unbar.
  * Above 0, no trial (only_stream.h) begins. */
@@ -41,31 +43,31 @@ static unsigned bars;
 
 /* The number of the last attempt (trial, only_stream.h) to return to the state of one stream, and
  * of the last attempt that succeeded. While they differ, each free takes a fence. */
-static uint64_t trial, succeeded; /* atomic */
-/* The last trial succeeds when `fence` is complete, in the arena whose `sequence` is `arena`. 0: no
- * fence was recorded for it yet. */
+static uint64_t trial, succeeded; /* both are atomic */
+/* The trial with the number `trial` succeeds when `fence` is complete. The fence is one of the
+ * arena whose `sequence` is `arena`; 0: no fence was recorded for this trial yet. */
 static struct {
     uint64_t arena;
     bfc_fence fence;
 } proof;
 
-/* A trial begins FIRST_PAUSE frees with fences after the last. Each time that the state of one
- * stream ends, this pause doubles, up to LONGEST_PAUSE. A wait for a context counts as FREES_A_WAIT
- * frees. */
+/* The next trial begins at least FIRST_PAUSE frees with fences after the last one. Each time that
+ * the state of one stream ends, this pause doubles, up to LONGEST_PAUSE. A call in which the
+ * program waits for a context's work counts as FREES_A_WAIT frees. */
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
 static int pause_of_trials = FIRST_PAUSE;
 
-/* What frees write, each field atomic; on cache lines of their own, since every launch of a kernel
- * reads the word bfc_only.stream. */
+/* Counters that frees write, all atomic. They have cache lines of their own, apart from
+ * bfc_only.stream, which every launch of a kernel reads. */
 static struct ON_LINES_OF_ITS_OWN {
-    /* how many frees took no fence because of the only stream; also counts frees that then found
-     * the state changed, and took one */
+    /* how many frees took no fence because of the only stream; also counts frees that found after
+     * counting themselves that the state had changed, and took a fence */
     uint64_t freed;
-    /* of this many of `freed`, from the first on, the last work on the block is complete, or all
-     * later work waits for it */
+    /* how many of the frees in `freed`, from the first on, are safe whatever stream is used next:
+     * the last work on the block is complete, or all later work waits for it */
     uint64_t ordered;
     uint64_t early; /* frees while no stream was used yet, when all work was complete */
-    int to_trial;   /* how many frees are left until the next trial is due */
+    int to_trial;   /* how many frees are left until the next trial (only_stream.h) is due */
 } frees = {.to_trial = FIRST_PAUSE};
 
 static CUstream read_word(void) {
@@ -83,7 +85,7 @@ void bfc_only_stream_begin_process(void) {
     bfc_store_relaxed(&bfc_segment_counters()->gate.state, BFC_GATE_COUNTS);
 }
 
-/* Makes all later work of the arena's context wait on the device for its work so far. */
+/* Makes later work of the arena's context wait on the device for the context's work so far. */
 static CUresult order_on_device(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence fence;
     struct bfc_order order;
@@ -95,8 +97,8 @@ static CUresult order_on_device(const struct bfc_driver *driver, struct bfc_aren
                : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Waits for the former only stream (`leaving`), which has all work on blocks whose frees took no
- * fence. Needs no memory, unlike an event and an allocation. */
+/* The host waits for the former only stream (`leaving`), to which all work on blocks that were
+ * freed without a fence went. Unlike recording an event, this needs no memory of the driver. */
 static CUresult wait_for_stream(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUstream second = bfc_load_relaxed(&partner);
     bool pushed;
@@ -112,7 +114,8 @@ static CUresult wait_for_stream(const struct bfc_driver *driver, struct bfc_aren
     return result;
 }
 
-/* If the device cannot order the work, the host waits for it. */
+/* Makes later work of the arena's context wait for the context's work so far: on the device, or if
+ * the driver refuses that, by a wait of the host. */
 static void order_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!arena->fences || bfc_arena_is_host(arena) || !bfc_arena_enter(arena))
         return;
@@ -202,7 +205,8 @@ static bool become_partners(CUstream only, CUstream stream) {
     return true;
 }
 
-/* The handle of a thread's own default stream means another stream in each thread. */
+/* Whether the stream can be the only one. The handle CU_STREAM_PER_THREAD cannot, since it means
+ * another stream in each thread. */
 static bool can_be_alone(CUstream stream) {
     return stream != CU_STREAM_PER_THREAD && stream != (CUstream)BFC_STREAMS_UNKNOWN;
 }
@@ -221,7 +225,7 @@ static void meet_stream(CUstream stream) {
 }
 
 /* Notes a submission to the stream, which may become the only one or end the state of one stream.
- * False: submissions are held up (bfc_only_stream_close), and nothing was noted. */
+ * False: nothing was noted, since submissions wait for bfc_only_stream_open. */
 static bool meet_if_open(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (bfc_load_seq_cst(&waker))
@@ -240,8 +244,8 @@ static bool meet_if_open(CUstream stream) {
     return open;
 }
 
-/* While the thread is held up, it does not count as inside a submission: whoever holds submissions
- * up waits until no thread is inside one. */
+/* While a thread waits here for its submission to go on, it does not count as inside one: the
+ * thread that called bfc_only_stream_close waits until no thread is inside a submission. */
 CUresult bfc_only_stream_meet(CUstream stream) {
     CUresult result = CUDA_SUCCESS;
     if (stream != BFC_STREAMS_MANY)
@@ -266,8 +270,8 @@ bool bfc_only_stream_close(CUresult (*wake)(void)) {
 
 void bfc_only_stream_open(void) {
     pthread_mutex_lock(&lock);
-    /* A thread that has read CHANGING while submissions were held up compares its stream with
-     * `leaving`, which must not still name the stream of an earlier change. */
+    /* A thread that has read BFC_STREAM_CHANGING before this call may still compare its stream with
+     * `leaving`, which must not name the only stream of an earlier change then. */
     bfc_store_seq_cst(&leaving, BFC_STREAM_NONE_YET);
     bfc_store_seq_cst(&waker, NULL);
     write_word(state);
@@ -310,8 +314,8 @@ void bfc_only_stream_tell_hidden(void) {
         bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
 }
 
-/* Each caller bars trials itself, so that no trial begins after its call returns even if another
- * thread, which called first, has not come so far. */
+/* Every call bars trials (only_stream.h), not only the first one: otherwise a trial could begin
+ * after a second call has returned, while the first has not barred trials yet. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
         return;
@@ -326,9 +330,9 @@ void bfc_only_stream_hide(const char *what) {
         wake();
 }
 
-/* While bfc_only.stream says CHANGING, the stream may be the former only stream (`leaving`), whose
- * submissions go on. The end of the change is waited for, lest a new stream with the same handle is
- * taken for it. */
+/* While bfc_only.stream is BFC_STREAM_CHANGING, the stream may be the former only stream
+ * (`leaving`), whose submissions go on. bfc_only_stream_leave waits until the change has ended,
+ * lest a new stream with the same handle is taken for the former one. */
 void bfc_only_stream_destroyed(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
@@ -358,9 +362,10 @@ uint64_t bfc_only_stream_orders(void) {
     return ordered ? number : 0;
 }
 
-/* Begins a trial (only_stream.h), and stores the sum of submissions. False: something forbids it,
- * or a thread is inside a submission. The word changes before submissions are counted, so a thread
- * that submits meanwhile is counted, or sees the new word and waits for the lock. */
+/* Begins a trial (only_stream.h), and stores the sum of submissions. False: something forbids a
+ * trial, or a thread is inside a submission. bfc_only.stream changes before submissions are
+ * counted, so a thread that submits meanwhile is counted, or sees the change and waits for the
+ * lock. */
 static bool begin_trial(uint64_t *sum) {
     if (bars || read_word() != BFC_STREAMS_MANY || bfc_captures_exist() || bfc_peers_known() ||
         bfc_contexts_are_several())
@@ -375,7 +380,7 @@ static bool begin_trial(uint64_t *sum) {
     return false;
 }
 
-/* Counts down by `passed` frees to the next trial (only_stream.h). True: it is due. */
+/* Counts down by `passed` frees to the next trial (only_stream.h). True: that trial is due. */
 static bool is_due(int passed) {
     return bfc_fetch_sub_relaxed(&frees.to_trial, passed) <= passed;
 }
@@ -415,10 +420,10 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
-/* What is known as a wait begins. The lock is taken, so that no thread is in the middle of
- * begin_trial, between the trial's number and its count of submissions. Otherwise the wait could
- * prove that trial, although work that was submitted between the two may have come after the wait
- * began. */
+/* Returns what is known as a wait of the host begins. The lock is taken, so that no thread is in
+ * the middle of begin_trial, between the trial's number and its count of submissions. Otherwise the
+ * wait could make that trial succeed, although work that was submitted between the two may have
+ * come after the wait began. */
 struct bfc_moment bfc_only_stream_moment(void) {
     struct bfc_moment moment = {0};
     if (bfc_process_is_forked())

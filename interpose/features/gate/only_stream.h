@@ -26,16 +26,16 @@ CUresult bfc_only_stream_meet(CUstream stream);
 
 /*
  * From bfc_only_stream_close to bfc_only_stream_open every submission and every other use of memory
- * (bfc_stay_awake) is held up in bfc_only_stream_meet, which calls `wake` until
- * bfc_only_stream_open was called or `wake` returns an error. Submissions that began before
- * bfc_only_stream_close are counted by bfc_submissions_count. If bfc_only_stream_close returns
- * false, because the kernel has no memory barrier for all threads, one of them may be missed.
+ * (bfc_stay_awake) first calls bfc_only_stream_meet, which calls `wake` until bfc_only_stream_open
+ * was called or `wake` returns an error. Submissions that began before bfc_only_stream_close are
+ * counted by bfc_submissions_count. If bfc_only_stream_close returns false, because the kernel has
+ * no memory barrier for all threads, such a submission may be missed.
  */
 bool bfc_only_stream_close(CUresult (*wake)(void));
 void bfc_only_stream_open(void);
 
-/* Whether all work may go to one stream at present. This only reads a word; whether a free needs no
- * fence, bfc_only_stream_orders decides. */
+/* Whether all work may go to one stream at present: a quick test before the exact one, by which
+ * bfc_only_stream_orders decides whether a free needs no fence. */
 static inline bool bfc_only_stream_may_be(void) {
     CUstream only = bfc_load_relaxed(&bfc_only.stream);
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
@@ -58,8 +58,8 @@ void bfc_only_stream_unbar(void);
  * ends, no stream counts as the only one, and a message in the log names `what`. */
 void bfc_only_stream_hide(const char *what);
 
-/* Tells the log and bfcstat what bfc_only_stream_hide was told, if that was called before the
- * settings were read or the segment for bfcstat was made. */
+/* Tells the log and bfcstat the reason that bfc_only_stream_hide was given, if that was called
+ * before the settings were read or the segment for bfcstat was made. */
 void bfc_only_stream_tell_hidden(void);
 
 /* To be called before the program destroys the stream, whose handle the driver may then give to
@@ -94,7 +94,7 @@ void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);
 void bfc_only_stream_completed(uint64_t sequence, bfc_fence complete);
 void bfc_only_stream_waited(const struct bfc_moment *moment);
 
-/* bfc_only_stream_waited_for tells that the stream's work was waited for; `freed` is what
+/* bfc_only_stream_waited_for tells that the host has waited for the stream's work; `freed` is what
  * bfc_only_stream_freed returned just before that wait began. */
 uint64_t bfc_only_stream_freed(void);
 void bfc_only_stream_waited_for(CUstream stream, uint64_t freed);

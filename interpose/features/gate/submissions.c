@@ -56,8 +56,8 @@ static void add_submitter(void) {
 }
 
 /* Signals are blocked meanwhile: a handler that ran in between could submit work, and would add the
- * thread to the list a second time. If the host has no memory to register end_thread, the thread is
- * not in the list, so submissions count as unseen from then on. */
+ * thread to `submitters` a second time. If the host has no memory to register end_thread, the
+ * thread is not added, so submissions count as unseen from then on. */
 void bfc_submitter_begin(void) {
     sigset_t all, before;
     if (bfc_process_is_forked())
@@ -70,7 +70,7 @@ void bfc_submitter_begin(void) {
         bfc_counter->hide("no memory to note a thread's end");
 }
 
-/* A process must register once before it may ask the kernel for barriers, so if the barrier fails,
+/* Linux gives such barriers only to a process that has registered for them. So if a barrier fails,
  * the process registers and tries again. */
 bool bfc_submissions_barrier(void) {
     int error = errno;
@@ -99,7 +99,7 @@ bool bfc_submissions_count(uint64_t *sum) {
 /* A hash table of the handles of streams that had work. A handle is never removed, so a stream that
  * gets the handle of a destroyed one is not counted again. */
 enum { STREAMS_BITS = 10 };
-static CUstream streams[1 << STREAMS_BITS]; /* each atomic; NULL: the place is free */
+static CUstream streams[1 << STREAMS_BITS]; /* each element is atomic; NULL: unused */
 
 void bfc_submissions_note_stream(CUstream stream) {
     bfc_submitter.last = stream;

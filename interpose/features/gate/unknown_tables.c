@@ -1,9 +1,9 @@
 /*
- * The driver's functions behind such a table have parameters that nobody documents. So an entry of
- * the copy keeps every register that can carry an argument, and the stack as it is, and puts an
- * address of ours in place of the return address: that way it learns when the function returns. The
- * true return address is kept on a small stack of the thread. So a function may be left by longjmp,
- * but not by a C++ exception, which does not find its way past our address.
+ * The tables that cuGetExportTable gives hold functions whose parameters nobody documents. So an
+ * entry of our copy keeps every register that can carry an argument, and the stack as it is, and
+ * puts an address of ours in place of the return address: so it learns when the function returns.
+ * The true return address is kept on a small stack of the thread. So a function may be left by
+ * longjmp, but not by a C++ exception, which does not find its way past our address.
  */
 #include "interpose/features/gate/unknown_tables.h"
 
@@ -19,16 +19,16 @@
 #include "interpose/table/counter.h"
 
 enum {
-    ENTRIES_MOST = 512, /* of all tables; as many as there are stubs in table_stubs_*.S */
+    ENTRIES_MOST = 512, /* functions in all tables; table_stubs_*.S has as many stubs */
     TABLES_MOST = 32,
-    NESTED_MOST = 8, /* calls of such functions under way in a thread */
+    NESTED_MOST = 8, /* how deep calls of the tables' functions may nest in a thread */
     STUB_BYTES = 16,
 };
 
 struct call {
     void *return_address;
     const void *stack; /* the stack pointer after the call has returned */
-    uint64_t end;      /* for bfc_submission_end */
+    uint64_t end;      /* what bfc_submission_end takes */
 };
 
 static __thread INITIAL_EXEC struct {
@@ -40,15 +40,15 @@ static __thread INITIAL_EXEC struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct table {
     const void *const *theirs;
-    const void **ours; /* its place in `words` */
+    const void **ours; /* our copy of the table, in `words` */
 } tables[TABLES_MOST];
 static size_t table_count, word_count;
-static const void *words[ENTRIES_MOST + TABLES_MOST]; /* the copies, one after the other */
-static void *functions[ENTRIES_MOST]; /* the driver's, by the number of the stub that calls each */
+static const void *words[ENTRIES_MOST + TABLES_MOST]; /* our copies of tables, one by one */
+static void *functions[ENTRIES_MOST];                 /* the driver's function for each stub */
 static size_t function_count;
 
-/* In table_stubs_*.S, which calls the two functions of bfc_table_calls: `begin` returns the
- * function to go on to, `end` the true return address. */
+/* The stubs in table_stubs_*.S call the two functions of bfc_table_calls: `begin` returns the
+ * driver's function, to which the stub then jumps, and `end` the true return address. */
 HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
 HIDDEN extern struct {
@@ -56,11 +56,12 @@ HIDDEN extern struct {
     void *(*end)(const void *stack);
 } bfc_table_calls;
 
-/* Where the processor keeps a second stack of return addresses, a changed one ends the process. */
+/* Whether the processor keeps a second stack of return addresses (a shadow stack), so that it would
+ * end the process if a return address was changed. */
 static bool has_shadow_stack(void) {
     uint64_t pointer = 0;
 #ifdef __x86_64__
-    __asm__ volatile("rdsspq %0" : "+r"(pointer)); /* does nothing where there is none */
+    __asm__ volatile("rdsspq %0" : "+r"(pointer)); /* leaves 0 without a shadow stack */
 #endif
     return pointer != 0;
 }
@@ -74,13 +75,13 @@ static CUresult refuse_call(void) {
 static void *begin_call(const char *stub, void **return_address, const void *stack) {
     void *function = functions[(size_t)(stub - bfc_table_stubs) / STUB_BYTES];
     uint64_t end;
-    if (thread.depth == NESTED_MOST) { /* its end cannot be seen */
+    if (thread.depth == NESTED_MOST) { /* no room to note when this call ends */
         bfc_counter->hide("functions of an unknown table call each other");
         return function;
     }
     thread.refused = bfc_submission_begin((CUstream)BFC_STREAMS_UNKNOWN, false, &end);
     unsigned place = thread.depth++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler that calls goes on above */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler's calls use later places */
     thread.calls[place] = (struct call){*return_address, stack, end};
     void (*returns)(void) = bfc_table_call_returns;
     memcpy(return_address, &returns, sizeof returns);
@@ -90,7 +91,7 @@ static void *begin_call(const char *stub, void **return_address, const void *sta
     return function;
 }
 
-/* Calls that a jump (longjmp) has left are still noted above the one that returns: they end too. */
+/* Calls that a longjmp has left are still noted above the call that returns now: they end too. */
 static void *end_call(const void *stack) {
     struct call call;
     do {
@@ -124,7 +125,8 @@ static bool is_code(const void *address) {
     return within.is_code;
 }
 
-/* How many words the table has, its size included; 0: it is not of this shape. */
+/* How many words the table has, with the first, which is its size in bytes; 0: the table has
+ * another form, or is too large. */
 static size_t count_words(const void *const *table) {
     uintptr_t bytes = (uintptr_t)table[0];
     if (bytes % sizeof *table || bytes / sizeof *table < 2 || bytes / sizeof *table > ENTRIES_MOST)

@@ -18,8 +18,8 @@ static void hide_behind_table(const CUuuid *id) {
 
 /*
  * cuGetExportTable gives tables of functions without documented names, by which NVIDIA's runtime,
- * libraries and tools call the driver. The tables in `known` are not known to submit work. The
- * runtime's load modules, find contexts, keep data for a context, tell tools of calls (as the
+ * libraries and tools call the driver. The tables in `known` are not known to submit work. Those
+ * of the runtime load modules, find contexts, keep data for a context, tell tools of calls (as the
  * source of ZLUDA, 2025, says) and write the error log (libcudart 13.0 passes them format strings).
  * cuBLAS and cuFFT ask for tables that tell of contexts and modules, which NVIDIA names
  * CU_ETID_ToolsContext and CU_ETID_ToolsModule. The last table is asked for by compilers alone
@@ -46,8 +46,8 @@ void bfc_unseen_note_table(const void **table, const CUuuid *id) {
         hide_behind_table(id);
 }
 
-/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. So
- * may, for all that is known, a launch with an attribute that is newer than this library. */
+/* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. A
+ * launch with an attribute that is newer than this library counts as one that may, too. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {

@@ -13,12 +13,12 @@
 #include "segment/request.h"
 
 #define MS UINT64_C(1000000)
-/* An announcement holds for ANNOUNCED_NS, and is made again once ANNOUNCE_AFTER_NS of that time has
- * passed. */
+/* Other jobs leave announced memory to the allocation that waits for it for ANNOUNCED_NS. If it
+ * still waits once ANNOUNCE_AFTER_NS of that time has passed, they are told again. */
 #define ANNOUNCED_NS (1000 * MS)
 #define ANNOUNCE_AFTER_NS (250 * MS)
 
-/* Returns what is free on the device plus what the jobs cache. */
+/* Returns how many bytes are free on the device or cached by these jobs. */
 static uint64_t in_reach(const struct bfc_other_job *jobs, size_t count, uint64_t free_bytes) {
     for (size_t i = 0; i < count; i++)
         free_bytes = bfc_add_saturating(free_bytes, jobs[i].cached);

@@ -26,9 +26,9 @@ enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
-/* Decides what to say about a failure: all of the message if there was no failure for a minute,
- * else at most one line a minute. For that line, `since` is the number of failures since the last
- * one. */
+/* Decides what to say about a failed allocation: all of the message if there was no failure for a
+ * minute, else at most one line a minute. For a line, `since` is set to the number of failures
+ * since the last line or message. */
 static enum speech may_speak(unsigned *since) {
     static uint64_t last_failure_ns, next_line_ns;
     static unsigned silent;
@@ -45,8 +45,8 @@ static enum speech may_speak(unsigned *since) {
     return is_new ? ALL : A_LINE;
 }
 
-/* How full the regions are, drawn as a line: the bytes of all regions, one region after the other,
- * by the columns of that line. */
+/* How full the regions are, as the message draws it in one line: all regions stand side by side,
+ * and each column of the line stands for an equal share of their bytes. */
 struct columns {
     uint64_t reserved, at;
     uint64_t in_use[MAP_WIDTH], pending[MAP_WIDTH];
@@ -233,7 +233,8 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(rest));
 }
 
-/* Whether the context or the process was ending during the wait: the driver has no figures then. */
+/* Whether the wait for memory ended because the context or the process was about to end, so that
+ * the driver has no figures. */
 static bool has_ended(const struct picture *p) {
     return p->call->waited == BFC_WAIT_ENDED;
 }
@@ -306,8 +307,8 @@ static uint64_t room_to_grow(const struct picture *p) {
                    bfc_subtract_saturating(p->arena->limit, p->own_reserved));
 }
 
-/* Advises to run without the plan: blocks at planned addresses may have split the cached memory,
- * which would have sufficed in one piece. Returns whether it advises that. */
+/* Advises to run without the plan or with a better one: blocks at planned addresses may have split
+ * the memory that would have sufficed in one piece. Returns whether it advises that. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
     if (!bfc_load_relaxed(&p->arena->placer) ||
         !bfc_load_relaxed(&p->arena->stats.section->plan.memory) || !p->cached ||
@@ -321,7 +322,7 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
     return true;
 }
 
-#define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that the message advises */
+#define GROWTH_ADVISED (1ULL << 30) /* the BFC_GROWTH_SIZE that the message may advise */
 
 /* Whether the settings make regions at least as large as GROWTH_ADVISED, or the pool's policy
  * chooses their size whatever the settings say. */
@@ -382,7 +383,7 @@ static bool (*const advice[])(struct bfc_message *message, const struct picture 
     try_limit, try_reserve, try_without_plan, try_growth, try_trim, try_wait, try_features,
 };
 
-/* Adds the advice with which the request would have fitted by the figures. */
+/* Adds advice on what would have made the request fit, by the figures. */
 static void add_advice(struct bfc_message *message, const struct picture *p) {
     size_t before = message->used, given = 0;
     for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {

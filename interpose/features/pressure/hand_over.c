@@ -1,4 +1,4 @@
-/* Hands memory over to an earlier allocation in another job. */
+/* Hands memory over to an allocation of another job that has waited longer. */
 #include "interpose/features/pressure/pressure.h"
 
 #include "base/atomic.h"
@@ -33,9 +33,9 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 /*
  * Memory that is handed over is freed by the driver and allocated again, which costs far more than
  * serving an allocation from the pool. So once another job's allocation has become the first in the
- * queue, this process keeps its memory for KEPT_AT_LEAST_NS, and in any case at its first free that
- * could hand memory over; but never longer than KEPT_AT_MOST_NS. docs/internals/out-of-memory.md
- * has the measurements.
+ * queue, this process keeps its memory at the first free that could hand it over, and at every free
+ * within KEPT_AT_LEAST_NS, but at none after KEPT_AT_MOST_NS. docs/internals/out-of-memory.md has
+ * the measurements.
  */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)

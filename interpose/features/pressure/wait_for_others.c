@@ -31,27 +31,27 @@
 #include "segment/queue.h"
 
 #define MS UINT64_C(1000000)
-/* A waiting thread that gets no signal examines the queue again after NEXT_LOOK_NS if the thread is
- * the first in the queue, else after LATER_LOOK_NS. */
+/* How long a waiting thread that gets no signal pauses before it examines the queue again:
+ * NEXT_LOOK_NS if the thread is the first in the queue, else LATER_LOOK_NS. */
 #define NEXT_LOOK_NS (50 * MS)
 #define LATER_LOOK_NS (100 * MS)
-/* A thread that has found a deadlock examines the queue again after this time, because other jobs
- * may have changed the queue meanwhile. */
+/* A thread that has found a deadlock examines the queue again after this time before it gives up,
+ * because other jobs may have changed the queue meanwhile. */
 #define SECOND_LOOK_NS (2 * MS)
 
 enum { MOST_WAITERS = 256, MOST_CLAIMANTS = 64 };
 
-/* The state of a wait; too large for a small stack. */
+/* What a thread knows while it waits for memory; too large for a small stack. */
 struct wait {
     struct bfc_call *call;
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
     uint64_t until_ns;
-    /* when the driver was last asked, what was free then, without BFC_RESERVE, and what all pools
-     * had reserved */
+    /* when the driver was last asked what is free, its answer without BFC_RESERVE, and what all
+     * pools had reserved then */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_queue_place turn;
-    uint64_t turn_ns; /* when the call became the first in the queue; 0: never */
+    uint64_t turn_ns; /* when the call became the first in the queue; 0: it never was */
     bool announced;
     bool settled;  /* whether the last two examinations of the queue found the same sum of
                       reserved bytes */
@@ -85,8 +85,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's entry of the segment's `waiters`. That is done before each examination of
- * the queue, since a wait in a signal handler uses the same entry and then frees it. */
+/* Fills in the thread's entry of the segment's `waiters`, before each examination of the queue: a
+ * signal handler in this thread may wait with the same entry, and clears it afterwards. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -302,8 +302,8 @@ static bool own_pool_has_it(const struct bfc_call *call) {
 }
 
 /* Whether what this process's pools cache would suffice once it is back with the driver. The call's
- * pool gives back its idle regions when it is asked again, the process's other pools when
- * siblings_gave asks them. */
+ * pool gives back its idle regions when it tries again, the process's other pools do so in
+ * siblings_gave. */
 static bool own_cache_suffices(const struct wait *wait) {
     return device_lacks(wait) <= describe_ourselves(wait).cached;
 }
@@ -327,7 +327,7 @@ static void announce_demand(struct wait *wait) {
     bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
 }
 
-/* Returns how many bytes the oldest waiter of another process wants; 0: there is none. */
+/* Returns how many bytes the longest waiting allocation of another process needs; 0: none waits. */
 static uint64_t bytes_of_next(const struct wait *wait) {
     const struct bfc_waiting *next = NULL;
     for (size_t i = 0; i < wait->waiters; i++)
@@ -337,8 +337,8 @@ static uint64_t bytes_of_next(const struct wait *wait) {
     return next ? next->bytes : 0;
 }
 
-/* Announces what the next waiter wants, so that memory that is freed before that waiter examines
- * the queue is kept for it. */
+/* Announces to other jobs what the longest waiting allocation of another process needs, so that
+ * memory that is freed before that process examines the queue is kept for it. */
 static void announce_next(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_demand demand = {bytes_of_next(wait), bfc_kernel_now_ns(),
@@ -377,10 +377,10 @@ static uint64_t held_by_others(const struct bfc_call *call) {
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
+enum { MOST_DEVICES = 64 };
 /* atomic: for each device, what held_by_others returned when a wait had ended without memory and
  * had seen no other job; 0: no wait has. Those bytes may be this process's own, outside its pools,
  * so no call waits again until the figure changes or a job appears. */
-enum { MOST_DEVICES = 64 };
 static uint64_t in_vain[MOST_DEVICES];
 
 static uint64_t *vain_on(const struct bfc_call *call) {
@@ -426,10 +426,10 @@ static bool signal_interrupts(int number, const sigset_t *blocked) {
 }
 
 /* Whether a signal handler may have run that does not restart system calls. A futex with a timeout
- * returns EINTR after any handler, so all handlers are checked. */
+ * returns EINTR after any handler, so the actions of all signals are looked at. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, the calling thread's mask */
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, this thread's mask alone */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (signal_interrupts(number, &blocked))

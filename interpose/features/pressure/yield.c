@@ -3,8 +3,8 @@
  * on the device, as many at once as cache enough together, and further ones if enough has not come
  * after EACH_NS.
  *
- * Another process writes its segment, so sizes are compared with our own constants, and nothing in
- * it is trusted but how much to ask for.
+ * Another process writes its segment, so the sizes in it are compared with our own constants, and
+ * nothing in it is trusted but how much to ask for.
  */
 #include "interpose/features/pressure/pressure.h"
 
@@ -27,8 +27,8 @@
 #define ALL_NS ((uint64_t)90 * 1000 * 1000)
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
-/* The limit for jobs that run but have not answered within ALL_NS, because the machine is busy. A
- * job that misses it too is not waited for so long again for SLOW_FOR_NS. */
+/* How long to wait for jobs that run but have not answered within ALL_NS, because the machine is
+ * busy. A job that has not answered then either is not waited for so long again for SLOW_FOR_NS. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 
@@ -64,8 +64,8 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
     return bytes;
 }
 
-/* A job that was asked. A job gives back memory of any device, so the bytes that it caches on other
- * devices (`elsewhere`) are added to the request. */
+/* A job that was asked. A job gives back memory of any of its devices, so the bytes that it caches
+ * on other devices (`elsewhere`) are added to the request. */
 struct asked {
     struct bfc_request request;
     int pid;
@@ -107,7 +107,7 @@ static bool have_answered(const struct asked *asked, size_t count) {
     return true;
 }
 
-/* Waits until all jobs have answered, enough memory was given back, or the time is over. */
+/* Waits until all asked jobs have answered, enough memory was given back, or `until` has passed. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
     struct bfc_bounded_wait patience = bfc_bounded_wait_until(until, bfc_now_ns(), LOOK_NS);
@@ -116,8 +116,8 @@ static void wait_for_answers(const struct asked *asked, size_t count, uint64_t w
         ;
 }
 
-/* A ring of jobs that did not answer within BUSY_NS. Until `until_ns`, their answers are not waited
- * for so long again. */
+/* A ring of jobs that did not answer within BUSY_NS. Until `until_ns`, calls do not wait that long
+ * for these jobs' answers. */
 static struct {
     int pid;           /* atomic */
     uint64_t until_ns; /* atomic */
@@ -137,7 +137,7 @@ static void remember_slow(int pid, uint64_t now) {
     bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
 }
 
-/* Waits for jobs that run and have not answered yet: the machine may be busy. */
+/* Waits longer for answers of jobs that run: the machine may be busy. */
 static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
     for (size_t i = 0; i < count; i++)
         asked[i].given_up =

@@ -18,8 +18,8 @@
 #include "segment/request.h"
 
 #define NAP_NS 1000000L
-/* How long to wait for a job's answer to the request, and, once the job has begun to fall asleep,
- * for the end of that. */
+/* How long to wait for a job's answer to the request to sleep, and, once that job has begun to fall
+ * asleep, until it is asleep. */
 #define ANSWER_NS (2 * BFC_NS_PER_SECOND)
 #define FALL_NS (60 * BFC_NS_PER_SECOND)
 

@@ -47,8 +47,8 @@ static uint64_t chunk_size(const struct transfer *t, uint64_t done) {
     return bfc_min(CHUNK, t->bytes - done);
 }
 
-/* Returns which of the two buffers and streams a chunk uses, by the offset of the chunk in its
- * range: the chunks take turns. */
+/* Returns which of the two buffers and streams the chunk at this offset of its range uses: one
+ * chunk uses the first, the next one the second, and so on. */
 static int turn_of(uint64_t done) {
     return (int)(done / CHUNK % 2);
 }

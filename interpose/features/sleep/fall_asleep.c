@@ -22,14 +22,14 @@
 #include "interpose/table/counter.h"
 
 /* How long, in all, falling asleep waits for threads that are inside calls and for work of the
- * device. It waits longer (FORCED_) if it is for another job whose turn it is, while the program
- * goes on working: such a program may have much work queued. */
+ * device. The longer limit is for a fall by which another job gets its turn on the device, while
+ * this program goes on working, since such a program may have much work queued. */
 #define LIMIT_NS BFC_NS_PER_SECOND
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)
 
 static bool
-    is_forced; /* whether the process falls asleep for a job whose turn it is (bfc_fall_asleep) */
+    is_forced; /* whether the process falls asleep so that a job that waits gets the memory */
 static uint64_t
     waits_until; /* when the waits for threads and work must end, by bfc_kernel_now_ns */
 
@@ -58,8 +58,8 @@ static bool is_ours(const struct bfc_arena *arena) {
 }
 
 /* Returns why some context of the process forbids sleep; NULL: none does. A context in which
- * nothing was allocated forbids it: its work may copy to and from other contexts' memory, and is
- * not waited for, since it has no arena. */
+ * nothing was allocated forbids it: its work may copy to and from other contexts' memory, and
+ * nothing waits for that work, since the context has no arena. */
 static const char *find_company(void) {
     struct bfc_arena *arena = NULL;
     unsigned own = 0;

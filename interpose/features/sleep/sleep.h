@@ -2,37 +2,37 @@
  * Sleep: a job that does nothing gives all its pages back to the device, and wakes by itself.
  *
  * States, of the whole process: awake, falling asleep, asleep, waking. One thread at a time has the
- * *turn* (a lock, turn.h) and changes the state; it alone reads and writes what is asleep.
+ * *turn* (a lock, turn.h) and changes the state; it alone uses the list of what is asleep.
  * A thread of the library puts the process to sleep (sleeper_thread.c); whichever thread needs the
  * memory first wakes it.
  *
- * Falling asleep, in this order; until the last step the contents are where they were, and any
- * refusal, any call that needs memory, a context's end or the process's exit ends it, and the pool
- * has lost nothing but free memory that it kept:
- * 1 The gate is closed (interpose/features/gate/only_stream.h). From then on every submission, and
- *   every other call for which memory must be awake (bfc_stay_awake), asks for the turn, and that
- *   ends the fall, unless another job is due (bfc_fall_asleep, `forced`).
+ * Falling asleep (a *fall*), in this order; until the last step the contents are where they were,
+ * and any refusal, any call that needs memory, a context's end or the process's exit ends the fall,
+ * and the pool has lost nothing but free memory that it kept:
+ * 1 bfc_only_stream_close is called (gate/only_stream.h). From then on every submission, and every
+ *   other call for which memory must be awake (bfc_stay_awake), waits for the turn, and that ends
+ *   the fall, unless the fall is for a job that waits (bfc_fall_asleep, `forced`).
  * 2 Threads inside such calls are waited for, and nothing may capture. So nothing is submitted.
  * 3 The work of all contexts that may use the memory is waited for, by fences, for a limited time.
- * 4 Ready memory goes back. The pages are frozen (pool/pages.h): a pool that has to grow asks for
+ * 4 Ready memory goes back. The pages are frozen (pool/pages.h): a pool that has to grow waits for
  *   the turn as well. Frees, and allocations that fit, go on meanwhile and while asleep.
  * 5 The contents of all pages go to the store.
- * 6 Page by page: noted as asleep, unmapped, released. A page that the driver does not unmap stays
- *   where it is. Who ends the context gives back the pages that are not noted as asleep.
+ * 6 Each page is noted as asleep, unmapped and released. A page that the driver does not unmap
+ *   stays where it is. At a context's end, pages that are not noted as asleep are given back.
  *
  * Waking: all pages are made, or none; if the device is full the last resorts are tried, as for an
- * allocation. Then they are mapped at their old addresses, get access, and their contents; the
- * pages are thawed and the gate opened. If the driver refuses anything, what was made goes back,
- * and the process is asleep as before: the call that needed the memory gets the error (BFC_ASLEEP,
- * if it is an allocation), and the next one tries again. If it failed because a context is about to
- * end, that end is waited for, and the memory of the other contexts wakes.
+ * allocation. Then they are mapped at their old addresses, and get access and their contents; the
+ * pools may move them again, and submissions go on. If the driver refuses anything, what was made
+ * goes back, and the process is asleep as before: the call that needed the memory gets the error
+ * (BFC_ASLEEP, if it is an allocation), and the next one tries again. If a wake fails because a
+ * context is about to end, it waits for that end, and the memory of the other contexts wakes.
  *
  * What stays on the device: pinned pages (exports, registrations), memory of contexts that others
  * have access to, regions that are not of pages, what the pool does not manage. A context's end
  * takes the contents along, and a forked child has no part in any of this.
  *
- * Lock order: the turn; the gate's lock; the pages' turn of a pool; a pool's lock. A thread that
- * waits for the turn holds none of these.
+ * Lock order: the turn; the lock of only_stream.c; a pool's lock for its pages; a pool's lock. A
+ * thread that waits for the turn holds none of these.
  *
  * A tool's callback may call us in the middle of a driver call of a fall or wake; so neither of the
  * last two locks is held then. If such a callback, or a signal handler in the thread that has the
@@ -50,8 +50,8 @@
  * that entry is NULL for an arena without pages. */
 extern unsigned bfc_sleep_slot;
 
-/* The part of the published segment that describes sleep; without a segment, memory in its
- * place. */
+/* The part of the published segment that describes sleep; if no segment is published, a variable of
+ * the process in its place. */
 struct bfc_segment_sleep *bfc_sleep_told(void);
 
 enum bfc_sleep_state bfc_sleep_state(void);
@@ -65,14 +65,15 @@ bool bfc_fall_asleep(bool forced);
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn, that
- * thread does it when it gives the turn away. */
+/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn (turn.h),
+ * that thread does it in bfc_turn_give. */
 void bfc_sleep_forget_ended(void);
 
 /* Starts the thread that puts the process to sleep, if the settings want that. */
 void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published);
 
-/* Has that thread look at the requests in the published segment; starts it if it does not run. */
+/* Has the thread of sleeper_thread.c look at the requests in the published segment; starts that
+ * thread if it does not run. */
 void bfc_sleeper_asked(struct bfc_segment_header *published);
 
 /* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle

@@ -1,7 +1,7 @@
 /*
- * The thread that puts the process to sleep: when the program has been idle, when another job is
- * due its memory, and on request. It starts with the process if the settings ask for that, else
- * with the first request.
+ * The thread that puts the process to sleep: when the program has been idle, when another job has
+ * waited long enough for this process's memory, and on request. It starts with the process if the
+ * settings ask for that, else with the first request.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -23,24 +23,24 @@
 #include "segment/queue.h"
 
 #define MS UINT64_C(1000000)
-/* How often the thread checks whether another job's turn has come, with BFC_SLEEP_QUANTUM. Without
+/* With BFC_SLEEP_QUANTUM: how often the thread checks whether another job waits for memory. Without
  * it, the thread checks four times within BFC_SLEEP_IDLE whether the program is idle. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job asks this one to sleep before BFC_SLEEP_IDLE has passed, it does if it has been
- * awake for BFC_SLEEP_QUANTUM and idle for LEAST_IDLE_NS, and idle for IDLE_FALLS times as long as
- * falling asleep took the last time: about what falling asleep and waking would take again. */
+/* When another job asks this one to sleep before BFC_SLEEP_IDLE has passed, this job does so if it
+ * has been awake for BFC_SLEEP_QUANTUM, and idle for LEAST_IDLE_NS and for IDLE_FALLS times as long
+ * as it last took to fall asleep: falling asleep and waking would take about that long again. */
 #define LEAST_IDLE_NS (100 * MS)
 #define IDLE_FALLS 2
-/* A job that works has the device for at least TURN_FALLS times as long as its last fall took. So
- * most of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
+/* A job that works stays awake for at least TURN_FALLS times as long as it last took to fall
+ * asleep. So most of the time is work, not copies, however short BFC_SLEEP_QUANTUM is. */
 #define TURN_FALLS 8
 
 static uint64_t idle_ns = UINT64_MAX,
                 quantum_ns =
                     UINT64_MAX; /* BFC_SLEEP_IDLE and BFC_SLEEP_QUANTUM; UINT64_MAX: not set */
 static uint32_t asked;          /* how often other processes have made requests; a futex */
-static bool started;            /* atomic */
+static bool started;            /* atomic: whether the thread runs */
 
 /* The sum of submissions that the thread has seen last, when that sum last changed, and when the
  * thread may next try to put the process to sleep (both by bfc_kernel_now_ns). */
@@ -69,7 +69,7 @@ static bool turn_is_over(void) {
            was_awake_for(TURN_FALLS * bfc_load_relaxed(&bfc_sleep_told()->fall_ns));
 }
 
-/* Whether another job that waits for memory (BFC_WAIT) wants some of a pool of this process. */
+/* Whether a job that waits for memory (BFC_WAIT) wants memory of a pool of this process. */
 static bool memory_is_due(void) {
     struct bfc_arena *arena = NULL;
     bool due = false;
@@ -88,8 +88,8 @@ static bool fall_asleep(bool forced) {
     return asleep;
 }
 
-/* Puts the process to sleep if the settings want that now. After a failure the next attempt waits
- * at least as long as the failed one held the program up, since it would mostly fail for the same
+/* Puts the process to sleep if the settings want that now. After a failed attempt the thread pauses
+ * at least as long as the attempt took, since the next one would mostly fail for the same
  * reason. */
 static void fall_if_due(void) {
     uint64_t now = bfc_kernel_now_ns();

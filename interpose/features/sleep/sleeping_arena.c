@@ -49,8 +49,8 @@ static uint64_t *asleep_of(struct bfc_sleeping_arena *sleeping) {
     return &sleeping->arena->stats.section->pages.asleep;
 }
 
-/* Unmaps the page and gives its memory back to the device; returns how many bytes went. A page that
- * the driver does not unmap keeps its memory until the next call. */
+/* Unmaps the page and gives its memory back to the device; returns how many bytes went back. A page
+ * that the driver does not unmap keeps its memory until the next call. */
 static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
     const struct bfc_page_calls *calls = calls_of(sleeping);
     for (int tries = 0; tries < 8 && page->mapped; tries++)
@@ -98,8 +98,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* Lists the arena's pages, which must be frozen: no page may be added between the first visit,
- * which counts them for the size of the list, and the second. */
+/* Lists the arena's pages, which must be frozen: the first of two visits counts them for the size
+ * of the list, and no page may be added before the second visit, which fills the list. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);
@@ -154,8 +154,8 @@ void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping) {
 typedef CUresult copy_function(const struct bfc_driver *, const struct bfc_page_copier *,
                                CUdeviceptr, uint64_t, int, uint64_t, bool (*)(void), int *);
 
-/* Copies all pages, by `copy`. Pages with adjoining addresses are copied as one range, since a copy
- * of a small page alone would leave the bus idle most of the time. */
+/* Copies all pages by the function `copy`. Pages with adjoining addresses are copied as one range,
+ * since a copy of a small page alone would leave the bus idle most of the time. */
 static CUresult copy_runs(struct bfc_sleeping_arena *sleeping, copy_function *copy, int file,
                           bool (*goes_on)(void), int *error) {
     const struct bfc_sleeping_page *pages = sleeping->pages;
@@ -194,7 +194,7 @@ static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sle
     return lives;
 }
 
-/* Gives one page back to the device. False: it keeps its memory and its contents. */
+/* Gives one page back to the device. False: the page keeps its memory and its contents. */
 static bool release_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
     const struct bfc_page_calls *calls = calls_of(sleeping);
     if (!hand_pages(sleeping, page, 1, true))

@@ -13,15 +13,15 @@ struct bfc_sleeping_page {
     bfc_addr start;
     uint64_t bytes;
     uint64_t at;   /* the offset of the page's contents in the store's file */
-    bfc_page page; /* the driver's memory for the page; 0: it went back */
+    bfc_page page; /* the driver's memory for the page; 0: none now */
     bool mapped;   /* whether `page` is mapped at its addresses */
 };
 
 struct bfc_sleeping_arena {
-    struct bfc_arena *arena; /* the record holds a reference to it */
+    struct bfc_arena *arena; /* the arena of these pages, with a reference */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
-    uint64_t bytes; /* of all pages in `pages` */
+    uint64_t bytes; /* the size of all pages in `pages` */
     bool asleep;    /* whether the memory of the pages went back to the device */
     struct bfc_page_copier copier;
     struct bfc_sleeping_arena *next;
@@ -34,15 +34,15 @@ struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint
                                                    const char **why);
 
 /* Gives back what is left of pages that a failed wake had made, lets the pool move pages again, and
- * frees the record. */
+ * frees `sleeping`. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
 /* Copies the contents of all pages into the store's file. Returns what bfc_copy_pages_out does. */
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
-/* Gives the pages back to the device. Those that `goes_on` or the driver refuses stay where they
- * are and leave the list. Returns how many bytes went. */
+/* Gives the pages back to the device. A page that the driver does not unmap, or before which
+ * `goes_on` returns false, keeps its memory and leaves the list. Returns how many bytes went. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
@@ -51,8 +51,8 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
 /* Gives the memory that a wake has made for the pages back to the device. */
 void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
 
-/* Maps the pages that were made at their addresses, with access and contents, as long as `goes_on`
- * says so. The pages are still asleep, whether or not an error is returned. */
+/* Maps the pages that were made at their addresses, with access and contents, until `goes_on`
+ * returns false. The pages are still asleep, whether or not an error is returned. */
 CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
                                     bool (*goes_on)(void), int *error);
 

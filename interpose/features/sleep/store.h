@@ -19,8 +19,8 @@ int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t s
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size);
 int bfc_sleep_store_read(int file, uint64_t at, void *bytes, size_t size);
 
-/* To be called before the bytes that were written are there nowhere else: a disk may refuse them
- * only when the system writes them to it. Returns 0, or an errno. */
+/* Has the system write the file to its disk, which may refuse bytes only then. To be called before
+ * the original of the contents is given up. Returns 0, or an errno. */
 int bfc_sleep_store_flush(int file);
 
 /* Empties the file, so that a forked child that inherited it keeps no contents, and closes it. */

@@ -19,9 +19,9 @@ struct bfc_sleeping bfc_sleeping = {.file = -1};
 /* The turn (turn.h) is a single word: a signal handler that interrupts the thread in taking or
  * giving the turn sees it either taken or free. */
 static uintptr_t holder; /* atomic: the thread that has the turn; 0: no thread has it */
-static uint32_t given;   /* atomic; a futex: how often a thread has given the turn away */
-/* Atomic: how many threads wait for the turn, and how many of these are inside a call for which the
- * process must stay awake, in which a tool's callback has made a second call. */
+static uint32_t given;   /* atomic; a futex: how often bfc_turn_give was called */
+/* Atomic: how many threads wait for the turn, and how many of these wait inside a hooked call that
+ * has begun already, since a tool's callback has made a second call there. */
 static unsigned wanting, wanting_inside;
 static bool some_ended; /* atomic: whether an arena has ended while a thread had the turn */
 static enum bfc_sleep_state state; /* atomic; only the thread that has the turn changes it */
@@ -72,8 +72,8 @@ bool bfc_turn_take(void) {
     return has;
 }
 
-/* If an arena ends while this thread gives the turn away, either the thread that notes the end gets
- * the turn, or this thread sees the note (some_ended): all their accesses are in one order. */
+/* Releases the turn. If an arena ends meanwhile, either the thread that sets `some_ended` gets the
+ * turn, or this thread sees `some_ended`: all their accesses are in one order. */
 void bfc_turn_give(void) {
     bfc_store_seq_cst(&holder, 0);
     bfc_fetch_add_seq_cst(&given, 1);

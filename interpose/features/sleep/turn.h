@@ -14,9 +14,9 @@ struct bfc_sleeping {
 };
 extern struct bfc_sleeping bfc_sleeping;
 
-/* Takes the turn; if another thread is putting the process to sleep, it stops doing so. False: the
- * calling thread has the turn already, because a signal handler or a tool's callback interrupts it
- * while it changes the state; or the process was forked. */
+/* Takes the turn; a thread that is putting the process to sleep gives it up then, unless it does so
+ * for a waiting job (sleep.h). False: the calling thread has the turn already, because a signal
+ * handler or a tool's callback interrupts it meanwhile; or the process was forked. */
 bool bfc_turn_take(void);
 void bfc_turn_give(void);
 

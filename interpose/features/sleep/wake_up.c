@@ -34,7 +34,8 @@ static void give_all_back(void) {
 }
 
 /* Makes the pages of all arenas, or of those alone that share a device with `waking`. On an error,
- * which is returned, `waking` is the arena whose pages could not be made, and no arena has any. */
+ * which is returned, `waking` is the arena whose pages could not be made, and all pages that were
+ * made went back. */
 static CUresult create_pages(bool on_its_device, bool is_first) {
     CUdevice device = on_its_device ? waking->arena->device : CU_DEVICE_INVALID;
     CUresult error = CUDA_SUCCESS;
@@ -63,7 +64,7 @@ static bool create_again(struct bfc_call *call) {
 }
 
 /* Finds memory on the device of `waking` by the last resorts (last_resort.h), as for an allocation
- * of the bytes of all pages that belong there, and makes these pages. */
+ * of the bytes of all sleeping pages of that device, and makes these pages. */
 static CUresult find_memory(void) {
     CUdeviceptr unused;
     uint64_t bytes = 0;
@@ -92,7 +93,7 @@ static CUresult find_memory_in_context(void) {
     return result;
 }
 
-/* How often memory is looked for in all. With several devices, all memory is given back before the
+/* How often one wake looks for memory. With several devices, all memory is given back before the
  * search goes on for another device, and may then be taken by others. */
 enum { SEARCHES = 8 };
 
@@ -107,8 +108,7 @@ static CUresult create_all(void) {
     return result;
 }
 
-/* How often a wake begins anew after it has waited for a context's end, each time a second at most.
- */
+/* How often a wake begins anew after it has waited, a second at most, for a context to end. */
 enum { ENDS_AWAITED = 16 };
 
 static CUresult restore_all(int *error) {
@@ -125,7 +125,7 @@ static CUresult restore_all(int *error) {
 }
 
 /* Returns whether the wake failed because the context of `waking` is about to end. If so, waits
- * until it has ended or the driver has refused that. */
+ * until the context has ended or the driver has refused to end it. */
 static bool await_end(void) {
     bool ends = bfc_sleeping_arena_ends(waking);
     if (ends && bfc_arena_await(waking->arena))
@@ -133,7 +133,8 @@ static bool await_end(void) {
     return ends;
 }
 
-/* An arena whose context has ended meanwhile gives its pages back as its record is closed. */
+/* Gives all woken pages back to their pools. If an arena's context has ended meanwhile,
+ * bfc_sleeping_arena_close gives the arena's pages back to the device. */
 static void hand_all_over(uint64_t began) {
     struct bfc_sleeping_arena *one;
     while ((one = bfc_sleeping.arenas)) {
