@@ -20,9 +20,9 @@ struct bfc_slot {
     uint64_t size;    /* bytes, rounded by bfc_plan_round */
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
     uint32_t event;   /* index of the event in the plan that allocates the block */
-    uint32_t matched; /* the value of the course's `round` when an allocation last matched this
-                         one */
-    bfc_addr below[BFC_PLACE_HINTS]; /* hints for bfc_pool_allocate_at */
+    uint32_t matched; /* the course's `round` when an allocation last matched the slot */
+    /* addresses of blocks below this one, hints for bfc_pool_allocate_at */
+    bfc_addr below[BFC_PLACE_HINTS];
 };
 
 enum { BFC_SIZE_WORDS = 64 };
