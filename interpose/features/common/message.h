@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 
 struct bfc_message {
-    size_t size, used; /* bytes that the text has room for, and its length */
+    size_t size, used; /* bytes that the text has room for, and the text's length in bytes */
     char text[];
 };
 

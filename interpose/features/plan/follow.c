@@ -610,8 +610,8 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     if (UNLIKELY(!followed))
         status = allocate_otherwise(call);
     if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
-        return status; /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY,
-                          without that flag */
+        /* not counted, as the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
+        return status;
     if (LIKELY(followed))
         count_one(&published_plan(call->arena)->followed);
     else
@@ -668,8 +668,8 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
-            /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY, without that
-             * flag */
+            /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY; then the memory is
+             * requested */
             return BFC_OUT_OF_MEMORY;
         ask_for_memory(arena, follower, course->round);
     }

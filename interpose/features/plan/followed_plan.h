@@ -20,7 +20,7 @@
 
 /* The bytes of a plan file in memory, and where its tables are in them. */
 struct bfc_plan {
-    struct file_text text;                /* the bytes; free them with file_free */
+    struct file_text text;                /* the plan file's bytes, to be freed by file_free */
     const struct bfc_plan_header *header; /* the plan's header, at the start of `text` */
     const struct bfc_plan_arena *arenas;
     const struct bfc_plan_event *events;

@@ -37,9 +37,10 @@ struct mapping {
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
-    uint64_t size;  /* bytes of the mapping */
-    unsigned opens; /* how often the driver has opened the mapping, less its closings */
-    unsigned uses;  /* how often blocks in it were opened, less how often closed */
+    uint64_t size; /* bytes of the mapping */
+    /* how often the driver opened the mapping, less how often it closed the mapping */
+    unsigned opens;
+    unsigned uses; /* how often blocks in the mapping were opened, less how often closed */
     struct import *imports;
     struct mapping *next;
 };

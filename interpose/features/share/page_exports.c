@@ -14,7 +14,7 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* stays in memory, as the export has a reference to it */
+    struct bfc_arena *arena; /* not freed before the export, which has a reference to the arena */
     bfc_addr start;
     uint64_t bytes;
     unsigned holds; /* how many threads are answering a request for this export */

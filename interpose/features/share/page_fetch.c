@@ -29,7 +29,8 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* ends the process's name, before its state */
+    /* in /proc/PID/stat the process's state follows its name, which ends with ")" */
+    const char *end = strrchr(text, ')');
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 

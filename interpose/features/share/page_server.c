@@ -27,7 +27,7 @@ enum {
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* the process that has the thread: a forked child has none; 0: not started */
+    pid_t pid; /* the process whose thread was started, not a forked child; 0: none was */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -34,7 +34,7 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* a pool's notes are first searched once there are this many */
+#define FIRST_LOOK 24 /* how many notes of a pool's calls the first search for a loop needs */
 #define PLANNING_SECONDS 2.0
 /* a loop is planned if at some time it uses at least 1/LEAST_SHARE of the pool's peak in use */
 #define LEAST_SHARE 8
@@ -74,19 +74,21 @@ struct learner {
     struct bfc_arena *arena;
     struct bfc_pool_note *notes; /* MOST_NOTES notes of the pool's calls; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole;             /* whether `notes` hold every call since the arena's context began */
-    uint64_t next_look;     /* number of notes at which they are searched for a loop next */
+    bool whole; /* whether `notes` hold every call since the arena's context began */
+    /* the next search for a loop takes place when there are this many notes */
+    uint64_t next_look;
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
     uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan (gaps.h) */
     uint64_t since_ns;      /* when `state` last changed */
-    uint64_t pause_ns;      /* least length of the next pause; a present pause lasts half of it */
+    /* least length of the next pause; a pause that has begun lasts half of this */
+    uint64_t pause_ns;
     /* as of the last search for a loop: how many notes there were, and how many bytes of pages the
      * pool had moved */
     uint64_t looked, moved;
     /* how often the learning thread still tries to give back memory that the plan replaces */
     uint64_t trims;
-    uint64_t periods; /* the segment's counter of this name when the plan began */
-    /* these counters of the segment when the plan's fit was last judged */
+    uint64_t periods; /* the segment's counter `periods` when the plan began */
+    /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
     uint64_t seen;             /* how many calls were counted at the learning thread's last visit */
     unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
@@ -434,7 +436,7 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* What the learning thread's visit to all learners has found; decides how long it sleeps. */
+/* What the learning thread has found on a visit to all learners: sets how long it then sleeps. */
 struct need {
     bool soon;  /* whether the next visit is to be soon, if the program makes calls at all */
     bool moves; /* whether the program made calls since the last visit, or work is left */
@@ -493,7 +495,7 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    /* in Linux this sets the priority of the calling thread alone */
+    /* in Linux, unlike POSIX, this sets the priority of the calling thread alone */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
