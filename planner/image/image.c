@@ -29,8 +29,8 @@ void plan_seal(unsigned char *bytes, struct bfc_plan_header *header) {
     memcpy(bytes, header, sizeof *header);
 }
 
-/* Returns how the file of the plan classifies the row by its lifetime. BFC_PLAN_CROSSING means that
- * the row is freed after the end of the prefix or of the repetition that allocates it. */
+/* Returns the class that the plan's file gives the row, by its lifetime. BFC_PLAN_CROSSING means
+ * that the row is freed after the end of the prefix or of the repetition that allocates it. */
 static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t row,
                                     uint64_t last_death, uint64_t period_birth) {
     const struct lifetime *r = &lifetimes->rows[row];
@@ -96,8 +96,8 @@ static bool fill_events(struct image *image) {
     return good;
 }
 
-/* Writes the anchors, which are the events that differ from all others in (device, size, thread).
- * The token is a hash of these three, so events are sorted by token and compared with their
+/* Writes the anchors, which are the allocations that differ from all others in device, size or
+ * thread. They are found by sorting all allocations by a hash of these three and comparing
  * neighbours. False: the host has no memory. */
 static bool find_anchors(struct image *image, const uint32_t *devices) {
     const uint32_t n = image->header.events;

@@ -7,8 +7,10 @@
 
 struct extension {
     const struct bfc_plan_header *plan;
-    const struct bfc_plan_anchor *anchors; /* the anchors of the plan that is extended */
-    struct bfc_plan_header header;         /* the header of the new, extended plan */
+    /* the anchors of the plan to which the allocations before its loop are added */
+    const struct bfc_plan_anchor *anchors;
+    /* the header of the new plan, which has the allocations before the loop too */
+    struct bfc_plan_header header;
     unsigned char *bytes;
     uint32_t lead;
 };
@@ -52,8 +54,8 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-/* Copies the anchors of the loop, except those whose token also an allocation before the loop has:
- * that allocation would be mistaken for the anchor. */
+/* Copies the anchors of the loop, except those for which an allocation before the loop, of the same
+ * device, size and thread, would be mistaken. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
     const struct bfc_plan_arena *arenas = table_of(e->plan, e->plan->arenas_at);

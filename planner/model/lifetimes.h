@@ -47,9 +47,10 @@ struct lifetime {
 };
 
 struct lifetimes {
-    const char *path; /* the name of the file, for messages; belongs to the caller */
+    /* the name of the file from which the rows were read, for messages; belongs to the caller */
+    const char *path;
     struct file_text text;
-    struct names ids; /* the rows' names; row i is number i */
+    struct names ids; /* the rows' names; name number i is that of row i */
     /* the names of the spaces, by their numbers; empty if there is only one memory */
     struct names spaces;
     struct lifetime *rows;

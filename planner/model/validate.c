@@ -38,7 +38,7 @@ struct validator {
      * `align` */
     uint64_t *class_size;
     struct keyed *order; /* the rows whose size is not 0, by space, and by birth within a space */
-    uint32_t count;      /* length of `order` */
+    uint32_t count;      /* how many elements `order` has */
     uint64_t *cuts; /* the addresses at which the rows of a space begin or end, in rising order */
     uint32_t cuts_count;
     struct tree classes;

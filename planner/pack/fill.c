@@ -15,12 +15,12 @@ struct barred {
 struct fill {
     const struct arena *arena;
     uint32_t count;   /* number of pieces */
-    uint32_t *at;     /* by piece: its number when pieces are ordered by birth */
+    uint32_t *at;     /* by piece: its number in the order of births */
     uint32_t *piece;  /* by number in the order of births: the piece */
     uint32_t *item;   /* by piece: the item that it is part of */
     uint64_t *births; /* by number in the order of births: the birth of the piece, in ticks */
-    /* A binary tree: its leaves, from index `leaves` on, are the deaths of the placed pieces in the
-     * order of births (0: not placed), and each other node is the latest death below it. */
+    /* A binary tree. Its leaves, from index `leaves` on, are the pieces in the order of births: the
+     * death of a placed piece, 0 for another. Each other node is the latest death below it. */
     uint64_t *latest;
     uint32_t leaves;
     uint32_t *by_rank;
@@ -162,7 +162,7 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
         }
         const uint32_t at = node - fill->leaves;
         if (at >= end)
-            /* the pieces of all further leaves are born too late to be alive with `piece` */
+            /* all further pieces are born too late to be alive at the same time as `piece` */
             break;
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&
@@ -179,7 +179,7 @@ static int by_from(const void *a, const void *b) {
 }
 
 /* Returns the lowest offset that no range of fill->barred forbids; if `tightest` is true, the
- * beginning of the smallest hole between these ranges. */
+ * beginning of the smallest hole between these ranges into which the item fits. */
 static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);

@@ -5,7 +5,9 @@
 
 /* An unplaced box that is alive in the section of time which is being examined. */
 struct job {
-    int32_t top; /* the lowest end that the box can have: its floor plus its size */
+    /* the lowest end that the box can have: its floor (the least offset that it can still have)
+     * plus its size */
+    int32_t top;
     int32_t size;
     uint32_t box;
 };
@@ -55,8 +57,8 @@ void floors_forget(struct floors *s, uint32_t lo, uint32_t hi) {
     memset(s->changed + lo, false, hi - lo);
 }
 
-/* Writes the unplaced boxes of the section into s->jobs, by falling top. Returns how many there
- * are. */
+/* Writes the unplaced boxes that are alive in the section into s->jobs, those with the highest tops
+ * (struct job) first. Returns how many there are. */
 static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     uint32_t count = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -74,8 +76,9 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Returns whether some box of the section may get a higher floor. None does if all its unplaced
- * boxes, put on top of each other above the highest floor, fit below the capacity. */
+/* Returns whether the floor of some box in the section, its least possible offset, may be raised.
+ * None can be if all unplaced boxes of the section, put on top of each other above the highest
+ * floor, fit below the capacity. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -86,9 +89,9 @@ static bool may_rise(const struct floors *s, uint32_t section) {
     return highest + sum > s->capacity;
 }
 
-/* Returns the lowest offset that a box of the section can have. Suppose that the boxes with the
- * highest tops do not all fit above this box. Then this box lies above one of them, so its offset
- * is not below the least of their tops. */
+/* Returns the least offset that box `job` of the section can have. Suppose that the boxes with the
+ * highest tops (struct job) do not all fit above this box. Then it lies above one of them, so its
+ * offset is not below the least of their tops. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;

@@ -14,18 +14,22 @@
 struct job;
 
 struct floors {
-    int32_t *low; /* by box: its floor in units, or FLOORS_PLACED; the caller fills it in */
+    /* by box: its floor, the least offset that it can still have, or FLOORS_PLACED; filled in by
+     * the caller */
+    int32_t *low;
     const struct box *boxes;
     /* by section of time: how often some box could not be placed in it below the capacity */
     uint32_t *blame;
-    uint32_t *list; /* the boxes of the first section, of the second, and so on */
+    /* for each section of time the boxes that are alive in it, one section's after the other's */
+    uint32_t *list;
     /* by section of time: the index in `list` of its first box; a further element has the length of
      * `list` */
     uint32_t *list_at;
-    /* by section of time: whether a floor in it has risen since floors_raise last examined it */
+    /* by section of time: whether a box in it has got a higher floor since floors_raise last
+     * examined it */
     bool *changed;
     struct job *jobs; /* the unplaced boxes of the section that is being examined, by falling top */
-    int32_t capacity; /* the capacity in units */
+    int32_t capacity; /* the highest end that a box may have, in units */
 };
 
 /* Allocates the memory for n boxes. False: the host has no memory; the caller must call floors_free
@@ -38,7 +42,8 @@ void floors_free(struct floors *floors);
 void floors_begin(struct floors *floors, const struct box *boxes, uint32_t n, int32_t capacity,
                   uint32_t *blame);
 
-/* To be called when the floor of the box has risen, so that floors_raise examines its sections. */
+/* To be called when the floor of the box, its least possible offset, has risen, so that
+ * floors_raise examines the sections in which the box is alive. */
 void floors_changed(struct floors *floors, uint32_t box);
 
 /* Makes floors_raise skip the sections from `lo` to before `hi`, until a floor in them rises. */

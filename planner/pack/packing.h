@@ -42,7 +42,8 @@ struct arena_state {
      * is lower (lock) */
     uint64_t peak;
     uint32_t fills; /* how many times hole filling was tried (lock) */
-    bool stale;     /* whether better offsets were found since `peak` was computed (lock) */
+    /* whether `peak` must be computed anew because better offsets were found (lock) */
+    bool stale;
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);

@@ -41,9 +41,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* Returns the peak that is good enough for a packing of the part. With it the part ends at the
- * arena's lower bound, or at the user's capacity if that is higher. A goal below part->proved would
- * be impossible. */
+/* Returns the peak that is good enough for a packing of the part: with it the part ends at the
+ * arena's lower bound, or at the capacity that the user has given if that is higher. A lower one
+ * than part->proved is known to be impossible. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -114,7 +114,7 @@ static struct job next_improvement(struct portfolio *portfolio) {
 static struct job next_job(struct portfolio *portfolio) {
     struct job job = {.kind = JOB_NONE};
     pthread_mutex_lock(&portfolio->lock);
-    /* A relaxed load suffices: `stop` is only written under the lock that this thread holds. */
+    /* A relaxed load suffices: `stop` is only written under the lock, which this thread holds. */
     const bool stop = bfc_load_relaxed(&portfolio->stop);
     if (!stop || portfolio->order == 0)
         job = next_greedy(portfolio);

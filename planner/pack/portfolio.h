@@ -13,7 +13,7 @@ struct portfolio {
     const struct problem *problem;
     const struct solve_options *options;
     struct arena_state *arenas;
-    uint32_t made; /* how many elements of `arenas` are initialized */
+    uint32_t made; /* how many elements of `arenas` are initialized, from the first on */
     pthread_mutex_t lock;
     /* atomic; once it is true, no further job is begun, except those that the first plan needs */
     bool stop;
@@ -22,8 +22,8 @@ struct portfolio {
     /* The next job of the first round: to pack part number `part` of arena number `arena` in order
      * number `order`. If `part` is the number of parts, the job is hole filling of the arena. */
     uint32_t order, arena, part;
-    /* rises with each job after the first round; its remainder by the number of arenas chooses the
-     * arena */
+    /* how often an arena's turn has come after the first round; modulo the number of arenas, the
+     * next arena */
     uint32_t rotation;
 };
 

@@ -8,9 +8,10 @@
 #include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
-#define NODES_PER_LOOK 256 /* `stop` is read once in this many steps of the search */
+#define NODES_PER_LOOK 256 /* the flag that ends a search is read once in this many nodes */
 #define NO_ENTRY UINT32_MAX
-/* the largest capacity in units, so that the sum of two offsets fits into 31 bits */
+/* the largest capacity that a search takes, in units, so that the sum of two offsets fits into 31
+ * bits */
 #define MOST_UNITS ((uint64_t)1 << 29)
 
 /*
@@ -25,10 +26,11 @@ struct entry {
 /* Unplaced boxes that can be packed without regard to other unplaced boxes. Their entries are
  * ordered by floor, then by rank. */
 struct group {
-    size_t at; /* index of the group's first entry in search.pool */
+    size_t at; /* index in search.pool of the entry of the group's first box */
     uint32_t count;
     uint32_t lo, hi; /* the group's boxes are alive only from section `lo` to before section `hi` */
-    uint64_t hash;   /* hash of the group's boxes and their floors */
+    /* hash of the group's boxes and their floors, by which failed groups are recognised */
+    uint64_t hash;
 };
 
 /*
@@ -43,7 +45,8 @@ struct frame {
     uint32_t groups;  /* the value of search.groups_count when the frame was entered */
     size_t pool_used; /* the value of search.pool_used when the frame was entered */
     uint32_t child;   /* index of the next group to be packed after the candidate is placed */
-    uint32_t tried; /* index of the candidate's entry in the group; NO_ENTRY: none was placed yet */
+    /* index of the candidate's entry in the group; NO_ENTRY: no candidate was placed yet */
+    uint32_t tried;
 };
 
 /* A group of boxes that is known not to fit below the capacity, identified by its hash. */
@@ -54,11 +57,12 @@ struct failure {
 };
 
 struct search {
-    struct box *boxes; /* the boxes to be packed, by rank */
+    struct box *boxes; /* the boxes to be packed, in the order of their ranks */
     uint32_t n;
-    uint64_t unit;     /* bytes in a unit: the greatest common divisor of all sizes */
-    uint64_t capacity; /* in units, as all sizes, offsets and floors are */
-    int32_t *stacked;  /* by section of time: working memory of weigh_sections */
+    uint64_t unit; /* bytes in a unit: the greatest common divisor of all sizes */
+    /* the highest end that a box may have; in units, as all sizes, offsets and floors are */
+    uint64_t capacity;
+    int32_t *stacked; /* by section of time: working memory of weigh_sections */
     /* by section of time: the lowest offset that some unplaced box there can have */
     uint64_t *floor;
     int32_t *need;   /* by section of time: the lowest peak that its unplaced boxes still allow */
@@ -70,7 +74,7 @@ struct search {
     uint32_t *crossing;
     uint32_t *skip; /* by section of time: working memory of paint_floors */
     uint64_t *bits; /* a bit for each box, used by drain_bits */
-    /* by section of time: the number of its part in split_group */
+    /* by section of time: number of the part into which split_group puts the section */
     uint32_t *part_of;
     uint64_t *offsets; /* by rank: the offset of the box, if it is placed */
     struct floors floors;
@@ -200,8 +204,8 @@ static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
-/* Marks the box as placed. Returns whether some border between two sections now has no unplaced box
- * that is alive on both sides. */
+/* Marks the box as placed. Returns whether it was the last unplaced box that is alive on both sides
+ * of some border between two sections, so that the group can be split there. */
 static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
@@ -311,7 +315,7 @@ static void paint_floors(struct search *s, const struct group *group) {
     uint32_t left = group->hi - group->lo;
     for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
-        s->floor[i] = UINT64_MAX; /* a section without a box keeps this value */
+        s->floor[i] = UINT64_MAX; /* stays if no box of the group is alive in the section */
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
@@ -542,7 +546,8 @@ static void enter_group(struct search *s, struct group group) {
                                            .tried = NO_ENTRY};
 }
 
-/* Removes the groups and entries that were added when the frame's candidate was placed. */
+/* Removes the groups and entries that were added when the candidate of the frame (the box that it
+ * tries at its floor) was placed. */
 static void drop_lists(struct search *s, const struct frame *f) {
     s->groups_count = f->groups;
     s->pool_used = f->pool_used;

@@ -35,8 +35,8 @@ struct valley {
     uint32_t leaves;
     /* by section of time: the index of the first box that is born in it or later */
     uint32_t *first_at;
-    /* by section of time: the leftmost section of the segment that ends right before it, if one
-     * does */
+    /* by section of time: the first section of the segment that ends right before it; undefined if
+     * none does */
     uint32_t *left_of;
     struct segment *segments;
     struct level *heap;

@@ -11,8 +11,9 @@
 /* How many long searches of a part in a row have the same limit of nodes. The first of them use
  * each fixed order of boxes twice, and the others random orders. */
 #define SEARCHES_PER_ROUND 40
-/* Most searches try to reach the goal at once. With `stepwise` one in STEP_OFTEN searches, without
- * it one in STEP_SELDOM, tries only a quarter of the way from the best peak to the goal. */
+/* Most searches try to reach the goal at once. One in STEP_OFTEN (if worker_improve was called with
+ * `stepwise`), or one in STEP_SELDOM, tries only a quarter of the way from the best peak to the
+ * goal. */
 #define STEP_OFTEN 3
 #define STEP_SELDOM 10
 /* A job that improves a part either packs it anew by the valley greedy (a restart) or searches for
@@ -23,7 +24,8 @@
 #define MANY_BOXES 500 /* for parts with more boxes than this, every second job is a restart */
 /* a restart repeats the valley greedy until it has placed about this many boxes */
 #define RESTART_WORK 60000
-#define SHORT_SEARCHES 12 /* how many short searches a job of STRATEGY_WIDE runs at most */
+/* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
+#define SHORT_SEARCHES 12
 /* the node limit of a short search is this many times the number of its boxes, which suffices if
  * few nodes are given up */
 #define SHORT_NODES_PER_BOX 8
@@ -94,7 +96,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     }
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
-    if (stop && bfc_load_relaxed(stop) /* reading an old value only delays the stop */)
+    if (stop && bfc_load_relaxed(stop) /* reading an old value of the flag only delays the stop */)
         return result; /* the run was stopped while this thread sorted the boxes */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
@@ -264,8 +266,8 @@ static enum search_focus choose_focus(const struct worker *worker, uint32_t atte
 }
 
 /*
- * Runs short searches in random orders, most of which place boxes earlier that made earlier
- * searches fail. How long a search takes varies so much that beginning a new one is soon better
+ * Runs short searches in random orders, most of which place those boxes earlier that did not fit in
+ * earlier searches. How long a search takes varies so much that beginning a new one is soon better
  * than continuing an old one (Gomes, Selman and Kautz, AAAI 1998).
  */
 static void search_wide(struct worker *worker, struct arena_state *arena, struct part_state *part,

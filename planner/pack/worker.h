@@ -19,7 +19,8 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How many boxes the short searches of a part placed with one focus. */
 struct reach {
-    uint64_t boxes; /* the sum of search_reached over the short searches */
+    /* how many boxes each short search had placed at best, summed over the searches */
+    uint64_t boxes;
     uint64_t searches;
 };
 
@@ -59,7 +60,7 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);
 
-/* Packs the arena once by hole filling, in the order that is next for it. */
+/* Packs the arena once by hole filling (fill.h), in the next one of several orders of its items. */
 void worker_fill(struct worker *worker, struct arena_state *arena);
 
 #endif

@@ -2,31 +2,34 @@
 
 #include <stdlib.h>
 
-/* by how many tokens the string and the loop may be shifted against each other in one alignment */
+/* by how many events the stream and the loop may be shifted against each other in one alignment */
 #define REACH 16
 #define BAND (2 * REACH + 1) /* number of possible shifts, from -REACH to REACH */
-#define ROWS 64              /* how many tokens of the string are aligned at once */
-/* of the ROWS aligned tokens, only the first KEPT get their places: the further ones are aligned
- * again with those that follow, which may change their places */
+#define ROWS 64              /* how many events of the stream are aligned at once */
+/* of the ROWS events that are aligned at once only the first KEPT get their places in the loop: the
+ * others are aligned again, together with the events that follow them, which may change their
+ * places */
 #define KEPT 48
-/* at least 1 / LEAST_SHARE of the tokens that are aligned at once must match, else the string no
- * longer follows the loop */
+/* at least 1 / LEAST_SHARE of the events that are aligned at once must be equal to their partners
+ * in the loop, else the stream no longer follows the loop */
 #define LEAST_SHARE 3
-/* score of a cell of the alignment's table that no alignment can reach; below all real scores */
+/* the score of a cell, of the table of scores that an alignment fills in, that no alignment can
+ * reach: below all real scores */
 #define IMPOSSIBLE (-(1 << 20))
 #define SAME 2
 #define OTHER (-1)
 
-/* a step of an alignment: to the next token of the string, of the loop, or of both */
+/* a step of an alignment: to the next event of the stream, of the loop, or of both */
 enum move { BOTH, STRING, LOOP };
 
-/* The tokens of the string that are aligned at once, from `tokens` on, with the tokens of the loop
+/* Events of the stream that are aligned at once, as numbers (`tokens`), with the events of the loop
  * from index `place` on. */
 struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
     uint32_t place, rows;
-    /* the scores of the last two rows of the alignment's table, by shift + REACH */
+    /* the last two rows of the table of scores; the element REACH + shift is for that shift of the
+     * stream against the loop */
     int32_t scores[2][BAND];
     uint8_t moves[ROWS + 1][BAND];
 };
@@ -36,9 +39,8 @@ static bool is_same(const struct stretch *stretch, uint32_t row, uint32_t column
     return stretch->tokens[row] == stretch->loop->tokens[place];
 }
 
-/* Computes a cell of the alignment's table: the score of the best alignment of the string's first
- * `row` tokens with the loop's first row + shift - REACH tokens, and the last step of that
- * alignment. */
+/* Computes a cell of the table: the score of the best alignment of the stretch's first `row` events
+ * with the loop's first row + shift - REACH events, and the last step of that alignment. */
 static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
     int32_t *scores = stretch->scores[row % 2];
     const int32_t *before = stretch->scores[(row + 1) % 2];
@@ -65,8 +67,9 @@ static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
 }
 
 /*
- * Fills in the table of the alignment (Needleman and Wunsch, 1970), but only cells with shifts from
- * -REACH to REACH. Returns the best shift, plus REACH, at the end of the string.
+ * Fills in the table of scores (Needleman and Wunsch, 1970), but only for shifts from -REACH to
+ * REACH of the stream against the loop. Returns REACH plus the shift at which the stretch's end has
+ * the best score.
  */
 static uint32_t score_all(struct stretch *stretch) {
     for (uint32_t row = 0; row <= stretch->rows; row++)
@@ -81,9 +84,9 @@ static uint32_t score_all(struct stretch *stretch) {
 }
 
 /*
- * Follows the best alignment back from its end. For each token of the string, `columns` gets how
- * many of the loop's tokens come up to it, and `places` its place in the loop or ALIGN_NOWHERE.
- * Returns how many tokens got a place.
+ * Follows the best alignment back from its end. For each event of the stretch, `columns` gets how
+ * many of the loop's events are used up to it, and `places` its place in the loop, or ALIGN_NOWHERE
+ * if it has none. Returns how many events got a place.
  */
 static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32_t *columns,
                            uint32_t *places) {
@@ -104,9 +107,9 @@ static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32
     return matched;
 }
 
-/* Aligns the next tokens of the string, the first of which differs from the loop's token at *place,
- * and moves *place on. Returns how many tokens of the string it has aligned; 0: the string no
- * longer follows the loop. */
+/* Aligns the stream's next events, the first of which differs from the loop's event at *place, and
+ * moves *place on. Returns how many events it has aligned; 0: the stream no longer follows the
+ * loop. */
 static uint32_t align_stretch(struct alignment *alignment, const uint64_t *tokens, uint32_t at,
                               uint32_t n, const struct token_loop *loop, uint32_t *place) {
     struct stretch stretch = {.tokens = tokens + at,
@@ -147,19 +150,19 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* What align_settle counts for one token of the loop, over all repetitions in the string. */
+/* What align_settle counts for one event of the loop, over all its repetitions in the stream. */
 struct tally {
-    uint32_t hits; /* how often the string has the token at its place in the loop */
-    /* votes for `candidate` less votes for other tokens (the majority vote of Boyer and Moore) */
+    uint32_t hits; /* how often the stream has the event at its place in the loop */
+    /* votes for `candidate` less votes for other events (the majority vote of Boyer and Moore) */
     uint32_t lead;
-    uint32_t followed; /* how often the string had `candidate` right after this token of the loop */
-    /* a token that the string had right after this one though the loop has not; the most frequent
-     * such token if one makes up the majority */
+    uint32_t followed; /* how often the stream had `candidate` right after this event of the loop */
+    /* token of an event that the stream had right after this one though the loop has not: the one
+     * that came in more than half of those cases, if there is such a one */
     uint64_t candidate;
 };
 
-/* Returns whether the string's token at `at` has a place in the loop but the string's next token
- * has none. */
+/* Returns whether the stream's event number `at` has a place in the loop but the stream's next
+ * event has none. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;
@@ -186,10 +189,10 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
 }
 
 /*
- * Removes from the loop the tokens that at most a third of the repetitions have. Inserts a
- * candidate after its token if it followed more than once and after more than a third of that
- * token's occurrences. After a removed token nothing is inserted, because the next alignment can
- * show that candidate again.
+ * Removes from the loop the events that at most a third of its repetitions have. Inserts a
+ * candidate (struct tally) after its event if it followed more than once and after more than a
+ * third of that event's occurrences. After a removed event nothing is inserted, because the next
+ * alignment can show that candidate again.
  */
 static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);

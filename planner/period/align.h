@@ -1,8 +1,9 @@
 /*
- * Aligns a string of tokens with a loop. The loop is a shorter string that the first one repeats
- * with differences: changed, missing or inserted tokens. Then corrects the loop, so that it has the
- * tokens that many of the repetitions have. A token is a number that stands for an allocation or a
- * free.
+ * Compares a stream of a program's events with a loop: a list of events that the stream repeats
+ * with differences, since events are changed, missing or inserted. Each event, an allocation or a
+ * free, is given as a number, its token; equal tokens count as the same event. Aligning means to
+ * pair the events of the stream with those of the repeated loop so that many pairs are equal. Then
+ * the loop is corrected, so that it has the events that many of the repetitions have.
  */
 #ifndef BFC_PLAN_ALIGN_H
 #define BFC_PLAN_ALIGN_H
@@ -18,26 +19,27 @@ struct token_loop {
 };
 
 struct alignment {
-    /* By token of the string: its place, which is the number of the loop's tokens before it, all
-     * repetitions counted. ALIGN_NOWHERE: the token is not in the loop. */
+    /* For each event of the stream its place: how many of the loop's events come before it, those
+     * of all earlier repetitions included. ALIGN_NOWHERE: the event is not in the loop. */
     uint32_t *places;
-    uint32_t covered; /* how many of the string's first tokens follow the loop */
-    /* how many tokens of the loop, all repetitions counted, the first `covered` tokens of the
-     * string go through */
+    uint32_t covered; /* how many of the stream's first events follow the loop */
+    /* how many of the loop's events, counted over all repetitions, the first `covered` events of
+     * the stream go through */
     uint32_t passed;
-    uint32_t matched; /* how many of the string's tokens have a place */
+    uint32_t matched; /* how many of the stream's events have a place in the loop */
 };
 
-/* Aligns the string with repetitions of the loop, both from their first tokens on. `places` has
- * room for n elements. It takes O(n) if few tokens differ, and up to some hundred times as long if
- * many differ. */
+/* Aligns the stream of events that `tokens` stand for with repetitions of the loop, both from their
+ * first events on. `places` of the alignment has room for n elements. It takes O(n) if few events
+ * differ from the loop, and up to some hundred times as long if many do. */
 void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
            const struct token_loop *loop);
 
 /*
- * Removes tokens from the loop that few of its repetitions in the string have, and inserts tokens
- * that many have, as far as the alignment shows. Returns whether the loop changed. It also returns
- * false if the loop has no room for more tokens or the host has no memory.
+ * Removes from the loop the events that few of its repetitions in the stream have, and inserts
+ * events that many have, as the alignment of the stream with the loop shows. Returns whether the
+ * loop changed. It also returns false if the loop has no room for more events or the host has no
+ * memory.
  */
 bool align_settle(struct token_loop *loop, const struct alignment *alignment,
                   const uint64_t *tokens);

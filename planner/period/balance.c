@@ -2,7 +2,7 @@
 
 #include "base/numbers.h"
 
-/* The number of live blocks may differ between the ends of repetitions by 1 / DIFFERENT of the
+/* The number of live blocks at the ends of repetitions may differ by 1 / DIFFERENT of the number of
  * allocations of one repetition. It differs even in a real loop if a fifth of its allocations
  * changes. */
 #define DIFFERENT 2

@@ -9,7 +9,8 @@
 #define MOST_EVENTS ((uint32_t)1 << 29)
 
 struct event {
-    uint32_t allocation; /* index of the event's allocation in events.allocations */
+    /* index in events.allocations of the allocation that the event makes or frees */
+    uint32_t allocation;
     bool is_free;
 };
 
@@ -22,10 +23,11 @@ struct allocation {
     uint32_t thread;
     uint32_t stream;
     uint32_t device;
-    bool spilled; /* whether the recorded job got host memory for it, because the device was full */
+    /* whether the recorded job got host memory for the allocation, because the device was full */
+    bool spilled;
 };
 
-/* A failed allocation of the program that was recorded. */
+/* An allocation that failed in the program from which the trace is. */
 struct refusal {
     uint64_t bytes;
     uint32_t event; /* index of the first event after the failed allocation */

@@ -23,8 +23,8 @@ static uint64_t tick_of(uint32_t event) {
 }
 
 static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
-    /* A row that the next repetition frees gets a second row, so there may be twice as many
-     * rows. */
+    /* A row whose block is freed only in the next repetition of the loop gets a second row, so
+     * there may be twice as many rows. */
     const size_t n = (size_t)visible * 2 + 1;
     lifetimes->rows = calloc(n, sizeof *lifetimes->rows);
     lifetimes->ids.list = calloc(n, sizeof *lifetimes->ids.list);
@@ -34,10 +34,10 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
 }
 
 /*
- * Returns the space of the allocation, and adds it if it is new. Each device has a space for small
- * and one for large blocks, so that all sizes in a space, and so all offsets, are multiples of the
- * same alignment. `name` gets the space's name and must be kept. NAMES_NONE: the host has no
- * memory.
+ * Returns the number of the allocation's space (lifetimes.h), and adds the space if it is new. Each
+ * device has a space for small and one for large blocks, so that all sizes in a space, and so all
+ * offsets, are multiples of the same alignment. `name` gets the space's name and must be kept.
+ * NAMES_NONE: the host has no memory.
  */
 static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
                          char name[SPACE_NAME]) {
@@ -93,8 +93,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    /* The block still lives when the next repetition makes the same allocation, so both cannot have
-     * the same address. */
+    /* The block still lives when the next repetition makes the same allocation. Both cannot have
+     * the same address, so the row is planned without one. */
     if (rest > a->birth) {
         row->unplanned = row->size;
         row->size = 0;
@@ -103,9 +103,9 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     row->wraps_until = tick_of(rest);
 }
 
-/* Adds, behind all other rows, a second row for each row that the next repetition frees: it lives
- * from the start of the repetition to the time of that free, and shares the memory of the first
- * row. */
+/* Adds, behind all other rows, a second row for each row whose block is freed only in the next
+ * repetition of the loop: it lives from the start of the repetition to the time of that free, and
+ * shares the memory of the first row. */
 static void add_halves(struct folder *folder) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint64_t start = tick_of(folder->period->prefix_events);

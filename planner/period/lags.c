@@ -4,25 +4,28 @@
 
 #include "base/mix.h"
 
-/* How many tokens form a stretch. Short stretches are needed: even if a fifth of all tokens
- * changes, some of them have no changed token. */
+/* How many events form a stretch. Short stretches are needed: even if a fifth of all events
+ * changes, some of them have no changed event. */
 #define GRAM 4
-/* for how many distances a stretch votes at most: those to the next HOPS stretches equal to it */
+/* for how many distances a stretch of events votes at most: those to the next HOPS stretches that
+ * are equal to it */
 #define HOPS 8
-/* A distance that was found by votes is corrected by a few tokens, so that the most of the first
- * FIRST stretches have an equal one at that distance. */
+/* A distance that was found by votes may be a few events off. It is replaced by the one near it at
+ * which the most of the first FIRST stretches of the stream are repeated. */
 #define FIRST 48
 #define NOWHERE UINT32_MAX
 
 struct voting {
-    uint64_t *grams; /* by the index at which a stretch begins: a hash of its tokens */
-    uint32_t *next;  /* by stretch: index of the next stretch that is equal to it, or NOWHERE */
-    /* hash table of stretches: the index of one of those that have the same tokens, or NOWHERE */
+    uint64_t *grams; /* for each stretch, by the index of its first event: a hash of its events */
+    /* for each stretch, by the index of its first event: index of the next equal stretch, or
+     * NOWHERE */
+    uint32_t *next;
+    /* hash table of stretches: the index of one for all equal ones, or NOWHERE in a free slot */
     uint32_t *table;
-    /* by distance: its number of votes; once all votes are counted, the number for this and all
-     * smaller distances */
+    /* for each distance: how many stretches voted for it; once all votes are counted, how many
+     * voted for it or a smaller one */
     uint32_t *votes;
-    uint32_t n;    /* number of stretches */
+    uint32_t n;    /* number of stretches of events */
     uint32_t mask; /* the number of slots in `table`, a power of two, less 1 */
 };
 
@@ -55,7 +58,7 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
 }
 
 /* Returns by how much distances may differ and still count as one: about the square root of the
- * distance, because inserted and missing tokens change it. */
+ * distance, because inserted and missing events change it. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -88,8 +91,7 @@ static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
     return best;
 }
 
-/* Returns how many of the first FIRST stretches have an equal stretch at this distance behind
- * them. */
+/* Returns how many of the first FIRST stretches of events are repeated at this distance. */
 static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     uint32_t again = 0;
     for (uint32_t at = 0; at < FIRST && at + lag < voting->n; at++)
@@ -97,8 +99,8 @@ static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     return again;
 }
 
-/* Returns the distance near `lag` at which the most of the first FIRST stretches have an equal
- * stretch. */
+/* Returns the distance near `lag` at which the most of the first FIRST stretches of events are
+ * repeated. */
 static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     const uint32_t scatter = scatter_of(lag);
     uint32_t best = lag, most = first_again(voting, lag);
@@ -125,8 +127,8 @@ static bool make_voting(struct voting *voting, uint32_t n) {
     return voting->grams && voting->next && voting->table && voting->votes;
 }
 
-/* Replaces each distance by the exact one near it. If two of them become the same, only one is
- * kept. */
+/* Replaces each distance by the one near it at which the stream's beginning is repeated best. If
+ * two of them become the same, only one is kept. */
 static void make_exact(struct lags *lags, const struct voting *voting) {
     const struct lags near = *lags;
     lags->count = 0;

@@ -1,7 +1,7 @@
 /*
- * Finds the distances at which a string of tokens repeats itself, even if many tokens differ. The
- * string is divided into overlapping stretches of a few tokens; each stretch votes for its
- * distances to the next equal stretches.
+ * Finds the distances at which a stream of events repeats itself, even if many events differ. Each
+ * event is given as a number, its token. The stream is divided into overlapping stretches of a few
+ * events; each stretch votes for its distances to the next equal stretches.
  */
 #ifndef BFC_PLAN_LAGS_H
 #define BFC_PLAN_LAGS_H
@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 #define LAGS_MOST 8
-#define LAGS_LEAST 8 /* the shortest distance that is reported, in tokens */
+#define LAGS_LEAST 8 /* the shortest distance that is reported, in events */
 
 struct lags {
-    uint32_t list[LAGS_MOST]; /* the distances in tokens, with falling numbers of votes */
+    uint32_t list[LAGS_MOST]; /* the distances, in events, those with the most votes first */
     uint32_t count;
 };
 
 /*
- * Finds the distances with the most votes. Missing and inserted tokens spread the votes for one
- * distance over others near it, up to about its square root away; of these the one is taken that
- * repeats the beginning of the string best. O(n). False: the host has no memory.
+ * Finds the distances with the most votes. Missing and inserted events spread the votes for one
+ * distance over others near it, up to about its square root away; of these the one is taken at
+ * which the beginning of the stream is repeated best. O(n). False: the host has no memory.
  */
 bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n);
 

@@ -7,7 +7,7 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-/* A loop is believed if a repetition has at least TELLING_LENGTH allocations. If it has fewer, all
+/* A loop is reported if a repetition has at least TELLING_LENGTH allocations. If it has fewer, all
  * repetitions together must have at least TELLING_EVENTS events and 1 / TELLING_SHARE of the
  * stream's events, else the stream may repeat by accident. */
 #define TELLING_LENGTH 8
@@ -23,7 +23,8 @@ static uint64_t token_of(const struct events *events, const struct event *event,
     return bfc_mix_join(bfc_mix_join(0, place), with_size ? a->bytes : 0);
 }
 
-/* Writes a token for each event, in reverse order: token 0 is that of the last event. */
+/* Writes for each event its token, a number that equal events have in common, in reverse order: the
+ * first token is that of the last event. */
 static void write_tokens(uint64_t *tokens, const struct events *events, bool with_size) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -32,16 +33,17 @@ static void write_tokens(uint64_t *tokens, const struct events *events, bool wit
     }
 }
 
-/* A repeating part of the reversed stream: `length` tokens from index `tail` on, in which the same
- * `step` tokens come again and again. */
+/* A part of the reversed stream of events that repeats: `length` events from index `tail` on, in
+ * which each event is equal to the one `step` events later. */
 struct run {
     uint32_t tail;
     uint32_t length;
     uint32_t step;
 };
 
-/* Finds the longest part from the first token on that is at least LEAST_REPETITIONS repetitions of
- * the same tokens; length 0: there is none. `border` is working memory for n + 1 numbers. */
+/* Finds the longest part of a stream, from its first event on, that consists of at least
+ * LEAST_REPETITIONS repetitions; length 0: there is none. Equal events have equal tokens. `border`
+ * is working memory for n + 1 numbers. */
 static struct run longest_run(const uint64_t *tokens, uint32_t n, uint32_t *border) {
     struct run best = {0, 0, 0};
     uint32_t k = 0;
@@ -80,8 +82,8 @@ static uint32_t next_tail(uint32_t tail) {
     return tail == 0 ? 1 : tail * 2;
 }
 
-/* period_find calls best_run twice at most, with sizes and without. Each number of events that
- * best_run leaves out at the end is one step. */
+/* period_find calls best_run at most twice: with sizes and without. best_run tries leaving out
+ * several numbers of events at the stream's end; each try is one step. */
 uint64_t period_steps(const struct events *events) {
     uint64_t tails = 0;
     for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail))
@@ -149,8 +151,8 @@ static uint64_t largest_bytes(const struct period *period, const struct events *
     return most;
 }
 
-/* Returns the size that more than half of the repetitions have for allocation number `slot`, found
- * by the majority vote of Boyer and Moore; 0: there is none. */
+/* Returns the size that allocation number `slot` of a repetition has in more than half of the
+ * repetitions, found by the majority vote of Boyer and Moore; 0: no size has a majority. */
 static uint64_t usual_bytes(const struct period *period, const struct events *events,
                             uint32_t slot) {
     uint64_t candidate = 0;
@@ -229,8 +231,8 @@ static bool frees_all(const struct events *events, struct run run) {
     return is_balanced(events, ends, LEAST_REPETITIONS + 1);
 }
 
-/* Finds the repeating part at the end of the stream. If the tokens are without sizes (`exact` is
- * false), much is equal by chance, so the part must be at least half of the stream. */
+/* Finds the repeating part at the end of the stream. If sizes are not compared (`exact` is false),
+ * many events are equal by chance, so the part must be at least half of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);

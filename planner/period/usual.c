@@ -8,37 +8,42 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-/* how many repetitions a loop must have if at least nine tenths of its allocations match */
+/* how many repetitions a loop must have if at least nine tenths of the compared allocations are as
+ * in the loop */
 #define LEAST_PASSES 4
-#define CLEAR_PASSES 8 /* how many repetitions a loop must have if fewer than nine tenths match */
-#define MOST_PASSES 12 /* how many of the last repetitions are compared at most */
-#define SHORT 512      /* a loop of at most this many allocations takes little time to compare */
-/* of the lengths that the votes propose, only the TRIED_LONG with the most votes are compared if
- * the longest of them is above SHORT */
+/* how many repetitions a loop must have if fewer than nine tenths are as in the loop */
+#define CLEAR_PASSES 8
+#define MOST_PASSES 12 /* how many of the last repetitions are compared with the loop at most */
+/* a loop of more than this many allocations takes long to compare with the stream */
+#define SHORT 512
+/* of the proposed lengths of a repetition (lags.h), only the TRIED_LONG with the most votes are
+ * tried if the longest proposed one is above SHORT */
 #define TRIED_LONG 4
-/* to choose a length, SHORT_PASSES times the longest proposed length is compared */
+/* The proposed lengths of a repetition are judged by the stream's last allocations: SHORT_PASSES
+ * times as many as the longest length. */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2 /* replaces SHORT_PASSES if the longest length is above SHORT */
-/* how many allocations must match the loop at least, over all repetitions */
+#define LONG_PASSES 2 /* used in place of SHORT_PASSES if the longest length is above SHORT */
+/* how many allocations must be as in the loop at least, over all repetitions */
 #define LEAST_ALLOCATIONS 64
-#define ALIKE 7 /* at least ALIKE tenths of the allocations must match the loop */
-/* The average length of the repetitions may differ from that of the loop by 1 / LENGTHS of it. */
+#define ALIKE 7 /* at least ALIKE tenths of the compared allocations must be as in the loop */
+/* The average length of the repetitions may differ by 1 / LENGTHS of it from the loop's length. */
 #define LENGTHS 10
-/* The least share of allocations in which two repetitions must be alike. If 20 % of the allocations
- * change at random, the share is 0.64. */
+/* A length of the loop is not taken unless at least this share of the allocations is alike in two
+ * repetitions of it. If 20 % of the allocations change at random, the share is 0.64. */
 #define LIKE 0.3
-/* a shorter length is preferred if its repetitions are alike to at least this part of the best
- * share */
+/* The shortest length of the loop is taken whose repetitions are alike in at least this part of the
+ * share that the best length reaches. */
 #define NEARLY 0.9
-#define ROUNDS 8 /* how often a loop is corrected at most */
-/* How many repetitions are written as the result. A period needs three, and one more is written
- * because frees may be missing in one. */
+/* how often the loop is corrected at most so that it has what most repetitions have */
+#define ROUNDS 8
+/* How many repetitions of the loop are written as the result. period_find needs three, and one more
+ * is written because frees may be missing in one. */
 #define COPIES 4
 
 struct search {
     const struct events *events;
-    /* a hash of device, thread and size for each allocation; the first one is that of the last
-     * allocation */
+    /* for each allocation a hash of its device, thread and size, in reverse order: the first one is
+     * that of the last allocation */
     uint64_t *tokens;
     uint32_t n;
     struct alignment alignment;
@@ -59,22 +64,22 @@ static void align_all(struct search *search, uint32_t passes) {
     align(&search->alignment, search->tokens, n, &search->loop);
 }
 
-/* Returns whether the aligned repetitions free about as many blocks as they allocate. */
+/* Returns whether the repetitions free about as many blocks as they allocate (balance.h). */
 static bool frees_all(const struct search *search) {
     const struct alignment *alignment = &search->alignment;
     uint32_t ends[MOST_PASSES], passes = 0;
     for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
         if (alignment->places[i] != ALIGN_NOWHERE &&
             alignment->places[i] >= passes * search->loop.count) {
-            /* index of the last allocation of this repetition */
+            /* index of the last allocation of the repetition that begins, in reverse order, at i */
             const uint32_t last = search->n - 1 - i;
             ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
         }
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* Returns how alike the repetitions are if the loop has length `lag`: aligns about `reach`
- * allocations with repetitions of the last `lag` ones, and returns the share that matches.
+/* Returns how alike the repetitions are if the loop has `lag` allocations: aligns about the last
+ * `reach` allocations with repetitions of the last `lag` ones, and returns the share that is equal.
  * Allocations that only one of the two sides has count as different. Returns 0 if the repetitions
  * do not free what they allocate, because then they are only parts of a loop's repetition. */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
@@ -94,9 +99,9 @@ static uint32_t longest_of(const struct lags *lags, uint32_t count) {
     return longest;
 }
 
-/* Returns the shortest length of which the repetitions are nearly as alike as those of the best
- * length; 0: those of no length are alike enough. For all lengths about the same allocations are
- * compared. */
+/* Returns the shortest of the proposed lengths whose repetitions are nearly as alike as those of
+ * the best one; 0: no length has repetitions that are alike enough. All lengths are judged by about
+ * the same allocations. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t count = lags->count, best = 0;
@@ -115,7 +120,8 @@ static uint32_t best_lag(struct search *search, const struct lags *lags) {
 }
 
 static uint32_t least_allocations(uint32_t passes, uint32_t length) {
-    return passes * length - length / 8; /* a few allocations may be missing in the repetitions */
+    /* the repetitions may lack a few of the loop's allocations */
+    return passes * length - length / 8;
 }
 
 /* Returns whether the repetitions have on average about as many allocations as the loop. */
@@ -135,8 +141,8 @@ static bool is_alike(const struct search *search) {
            is_as_long(alignment) && 10 * matched >= (uint64_t)ALIKE * alignment->covered;
 }
 
-/* Takes the last repetition as the loop, and corrects it so that it has what many repetitions have.
- * False: the host has no memory. */
+/* Takes the last repetition as the loop, and corrects the loop so that it has the allocations that
+ * many repetitions have. False: the host has no memory. */
 static bool settle_loop(struct search *search, uint32_t lag) {
     search->loop = (struct token_loop){
         .tokens = malloc(2 * (size_t)lag * sizeof *search->tokens), .count = lag, .room = 2 * lag};
@@ -175,10 +181,11 @@ struct course {
     uint32_t *deaths;
     uint32_t length, end;
     uint32_t next_place; /* the place that the stream's next allocation will have */
-    /* for each allocation whose age is known: its slot and age in the key, and its slot */
+    /* one element for each allocation of which is known when its block is freed: the slot, and the
+     * slot and the block's age as the key by which they are sorted */
     struct keyed *ages;
-    /* by slot: the median age of the blocks allocated there, in allocations of the loop; NEVER:
-     * they outlive a repetition */
+    /* by slot: how many allocations of the loop are made while a block of the slot lives (its age),
+     * the median; NEVER: more than a repetition has */
     uint32_t *usual_ages;
     uint32_t *samples; /* by slot: index of an allocation of the stream that has this slot */
 };
@@ -219,8 +226,9 @@ static void find_deaths(struct course *course) {
     }
 }
 
-/* Returns whether the age of the block is known: it was freed, or it has lived for a whole
- * repetition. The age of a block of the last repetition that still lives is not known yet. */
+/* Returns whether the age of the block is known, which is for how many allocations of the loop it
+ * lives: it was freed, or it has lived for a whole repetition. A block of the last repetition that
+ * still lives may be freed soon. */
 static bool is_telling(const struct course *course, uint32_t allocation) {
     const uint32_t place = course->places[allocation];
     return place != ALIGN_NOWHERE &&
@@ -245,14 +253,15 @@ static uint32_t list_ages(struct course *course) {
     return count;
 }
 
-/* Returns the age, or NEVER if it is longer than a repetition: such a block gets no address in a
- * plan (fold.h), so its exact age does not matter. */
+/* Returns the age of a block (the number of the loop's allocations made while it lives), or NEVER
+ * if it is longer than a repetition: such a block gets no address in a plan (fold.h), so its exact
+ * age does not matter. */
 static uint32_t plannable_age(const struct course *course, uint32_t age) {
     return age <= course->length ? age : NEVER;
 }
 
-/* Finds the median age of each slot; NEVER: no age is known, or the median is longer than a
- * repetition. False: the host has no memory. */
+/* Finds for each slot, an allocation of the loop, the median age of its blocks; NEVER: no age is
+ * known, or the median is longer than a repetition. False: the host has no memory. */
 static bool find_usual_ages(struct course *course) {
     const uint32_t count = list_ages(course);
     for (uint32_t s = 0; s < course->length; s++)
@@ -269,8 +278,9 @@ static bool find_usual_ages(struct course *course) {
     return true;
 }
 
-/* Linked lists of allocations. first[p] heads the list of the allocations that are freed right
- * before place p of the result, and next[i] is the allocation after i in its list. */
+/* Which allocations of the result are freed when, as linked lists: first[p] is the first of those
+ * that are freed right before allocation p of the result, and next[i] is the one after allocation i
+ * in its list. */
 struct dues {
     uint32_t *first, *next;
 };

@@ -13,14 +13,14 @@
 #include "planner/period/event_stream.h"
 
 /*
- * Writes into `usual` a stream of a few equal repetitions, which have the allocations that many of
- * the last repetitions of `events` had. Each block is freed after its median age. The stream ends
- * at the same point of the loop as `events`.
+ * Writes into `usual` a stream of a few equal repetitions of the loop, which have the allocations
+ * that many of the last repetitions in `events` had. Each block is freed after its median age,
+ * counted in allocations. The stream ends at the same point of the loop as `events`.
  *
- * There must be at least four repetitions in which nine tenths of the allocations are alike, or
- * eight in which seven tenths are; else `usual` is empty. The caller frees it by events_free.
- * False: the host has no memory, and `usual` is unchanged. Two threads must not call it with the
- * same events.
+ * There must be at least four repetitions in which nine tenths of the allocations are as in the
+ * loop, or eight in which seven tenths are; else `usual` is empty. The caller frees it by
+ * events_free. False: the host has no memory, and `usual` is unchanged. Two threads must not call
+ * it with the same events.
  */
 bool usual_find(struct events *usual, const struct events *events, struct plan_error *error);
 

@@ -76,7 +76,8 @@ static bool size_classes(struct classes *classes, const struct lifetimes *lifeti
     return true;
 }
 
-/* What enter_groups knows of a group from the rows seen so far. */
+/* What is known of a group, rows that lie next to each other in memory, from the rows that were
+ * seen so far. */
 struct group {
     uint32_t first_row;
     uint32_t item;

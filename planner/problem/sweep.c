@@ -22,7 +22,7 @@ __extension__ typedef unsigned __int128 wide;
 static void merge_ends(struct sweep *sweep, const struct keyed *births, const struct keyed *deaths,
                        const struct interval *intervals, uint32_t count) {
     wide live = 0;
-    /* whether an interval has ended since the last birth; true at first, so that the first birth
+    /* whether an interval has ended since the last one began; true at first, so that the first one
      * starts a section */
     bool died = true;
     uint32_t dead = 0;

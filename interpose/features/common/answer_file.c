@@ -17,7 +17,7 @@ static const char *const names[BFC_ANSWERS] = {
     [BFC_ANSWER_WHO] = BFC_WHO_ANSWER,
     [BFC_ANSWER_PLAN] = BFC_PLAN_ANSWER,
 };
-/* path of the last file of each kind of answer; "": none was written */
+/* path of the last answer of each kind; "": none was written */
 static char paths[BFC_ANSWERS][96];
 static bool ended; /* atomic: whether the process is exiting */
 

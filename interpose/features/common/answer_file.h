@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 enum bfc_answer {
-    BFC_ANSWER_WHO,  /* layout/who.h */
-    BFC_ANSWER_PLAN, /* layout/plan.h */
+    BFC_ANSWER_WHO,  /* which call stacks hold memory (layout/who.h) */
+    BFC_ANSWER_PLAN, /* the plans that the job follows (layout/plan.h) */
     BFC_ANSWERS,
 };
 

@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 
 struct bfc_message {
-    size_t size, used; /* bytes of the text */
+    size_t size, used; /* bytes that the text has room for, and the text's length in bytes */
     char text[];
 };
 
@@ -25,7 +25,7 @@ void bfc_message_add(struct bfc_message *message, const char *format, ...) PRINT
 /* Adds a line that says which rank of a job this process is, if its launcher has numbered it. */
 void bfc_message_add_rank(struct bfc_message *message);
 
-/* Writes the message to standard error, and releases its memory. */
+/* Writes the message to standard error, and frees its memory. */
 void bfc_message_end(struct bfc_message *message);
 
 #endif

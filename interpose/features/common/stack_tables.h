@@ -1,6 +1,6 @@
 /*
  * The tables in which call stacks are kept (layout/who.h), as one feature passes them to another.
- * The tables only grow: entries below a table's count never change, but for the sums of the sites.
+ * The tables only grow, and their entries never change, except for the counters in a site's entry.
  */
 #ifndef BFC_INTERPOSE_STACK_TABLES_H
 #define BFC_INTERPOSE_STACK_TABLES_H

@@ -7,11 +7,11 @@ enum {
     /* the thread's position in the plan is lost after this many allocations in a row that the plan
      * does not have */
     MOST_UNMATCHED = 64,
-    /* after the position in the plan was lost, it is taken to be at the start of the loop once so
-     * many allocations in a row were those with which the loop begins */
+    /* a thread whose position in the plan is lost is taken to be in the loop again once this many
+     * of its allocations in a row have the sizes with which the loop begins */
     SIGNS = 4,
-    /* after the position in the plan has changed out of order, the change can be undone for so many
-     * allocations */
+    /* if a thread's position in the plan has jumped out of order by mistake, the jump can be undone
+     * within this many planned allocations */
     DOUBT = 8,
 };
 
@@ -67,10 +67,10 @@ static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t
 }
 
 /*
- * Searches the neighbours of the expected planned allocation for one of exactly this size: in a
- * plan whose sizes vary (`jitter`), nearly every one would match if smaller sizes were accepted.
- * The search ends at half the loop's length, beyond which a planned allocation is nearer in the
- * other direction.
+ * Searches the neighbours of the expected planned allocation for one of exactly this size. Smaller
+ * sizes are not accepted, even if the plan's sizes vary (`jitter`), since nearly every neighbour
+ * would match then. The search ends at half the loop's length, beyond which a planned allocation is
+ * nearer in the other direction.
  */
 static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     uint32_t half = (course->count - course->prefix) / 2;
@@ -87,8 +87,8 @@ static bool is_doubted(const struct bfc_course *course) {
     return course->moved && course->at - course->moved_at < DOUBT;
 }
 
-/* Whether the plan has an allocation with this index and this size. One that was matched in this
- * repetition of the loop counts too, since that match may have been by chance. */
+/* Whether the plan's allocation with index `at` has this size. An allocation that was matched in
+ * this repetition of the loop counts too, since that match may have been by chance. */
 static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
                   struct bfc_match *match) {
     match->next_round = false;
@@ -96,9 +96,9 @@ static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
     return at >= 0 && at < course->count && course->slots[at].size == size;
 }
 
-/* Looks for the allocation where the position in the plan would be without its last change out of
- * order (jump): just there, if the allocation that caused the jump came in place of a planned one;
- * one place earlier, if that allocation was not planned at all. */
+/* Undoes a jump of the position in the plan: looks where the thread would be without it. If the
+ * allocation that caused the jump came in place of a planned one, that is the present position less
+ * the jump's distance; if it was not planned at all, one place earlier. */
 static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     int64_t at = (int64_t)course->at - course->moved;
     return is_doubted(course) &&
@@ -119,8 +119,8 @@ static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     return low;
 }
 
-/* Searches the sizes that are unique in the plan (anchors), but only after two allocations without
- * a match, since one unplanned allocation may have such a size by chance. */
+/* Searches the planned allocations whose sizes are unique in the plan (anchors), but only after two
+ * allocations without a match: an unplanned one may have such a size by chance. */
 static bool search_anchors(const struct bfc_course *course, uint64_t size,
                            struct bfc_match *match) {
     if (course->unmatched < 2 && !course->lost)

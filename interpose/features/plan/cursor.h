@@ -20,9 +20,9 @@ struct bfc_slot {
     uint64_t size;    /* bytes, rounded by bfc_plan_round */
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
     uint32_t event;   /* index of the event in the plan that allocates the block */
-    uint32_t matched; /* the value of the course's `round` when an allocation last matched this
-                         one */
-    bfc_addr below[BFC_PLACE_HINTS]; /* hints for bfc_pool_allocate_at */
+    uint32_t matched; /* the course's `round` when an allocation last matched the slot */
+    /* addresses of blocks below the planned one: hints for bfc_pool_allocate_at */
+    bfc_addr below[BFC_PLACE_HINTS];
 };
 
 enum { BFC_SIZE_WORDS = 64 };
@@ -53,7 +53,7 @@ struct bfc_course {
     uint32_t thread, device;     /* the numbers of the thread and the device in the plan */
     const struct bfc_plan *plan; /* the plan whose anchors are searched */
     uint64_t owner; /* atomic: number of the thread that uses the course; 0: no thread does */
-    /* one bit for each value of a hash, set if the size of some planned allocation has it */
+    /* one bit for each value of a hash of sizes, set if a planned allocation has such a size */
     uint64_t sizes[BFC_SIZE_WORDS];
 };
 
@@ -65,8 +65,7 @@ struct bfc_match {
     bool same;       /* whether the program's allocation matches the planned one in size */
     bool next_round; /* whether the planned allocation belongs to the loop's next repetition */
     bool jumped;     /* whether the planned allocation is not the one that was expected next */
-    bool returned;   /* whether this match shows that the position's last jump was a mistake, and
-                        undoes it */
+    bool returned;   /* whether this match undoes the last jump of the position, as a mistake */
 };
 
 /* Sets the bits of `sizes` of the course, from its planned allocations, which must be filled in. */

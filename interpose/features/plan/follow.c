@@ -26,17 +26,19 @@ enum {
     MISS = 10,   /* units that an allocation without its planned place takes off miss_budget
                     (cursor.h) */
     CHANGE = 15, /* units that each deviation from the plan adds to miss_budget */
-    AMPLE = 32,  /* miss_budget is ample if it is this many times what an allocation would probably
-                    take off it */
+    AMPLE = 32,  /* miss_budget is ample for an allocation if it is this many times what the
+                    allocation would probably take off it */
     /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
      * of the loop */
     STRIPPED_MOST = 8,
 };
 
-/* The planned allocations (struct bfc_course) through which the calling thread went last. */
+/* The course, one thread's planned allocations, that the calling thread used last: kept so that its
+ * next allocation finds the course without a search. */
 static __thread struct {
-    uint64_t follower; /* id of the tables (struct bfc_follower, one pool's) to which these planned
-                          allocations belong; 0: the thread has used none */
+    /* id of the tables (struct bfc_follower) to which `course` belongs; 0: the thread has used no
+     * course */
+    uint64_t follower;
     struct bfc_course *course;
     uint64_t thread; /* number of this thread in the process; 0: it has none yet */
     bool gives_back; /* whether end_thread is set up to be called when the thread exits */
@@ -371,9 +373,9 @@ static uint64_t own_number(void) {
     return mine.thread;
 }
 
-/* Takes a course, the allocations that the plan has for one thread, for the calling thread if no
- * thread owns it and it expects this size. A copy is matched, since another thread may take the
- * course meanwhile and move its position. */
+/* Takes a course, one thread's planned allocations, for the calling thread if no thread owns it and
+ * its next planned allocation matches this size. A copy of the course is matched, since another
+ * thread may take it meanwhile and move its position. */
 static bool take_anchor(struct bfc_course *course, uint64_t size) {
     uint64_t none = 0;
     if (bfc_load_acquire(&course->owner))
@@ -463,8 +465,8 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* Allocates at the place of the planned allocation that matches. If none does, allocates at the
- * place of the one that was expected, if that is large enough. */
+/* Allocates at the place of the planned allocation that matches this one. If none matches, uses the
+ * place of the planned allocation that was expected, if that is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
@@ -492,8 +494,8 @@ static enum bfc_status take_gap(const struct call *call) {
 }
 
 /* Estimates how many units the allocation takes off miss_budget (cursor.h) if it lies in the plan's
- * memory. It is assumed to live as long as the block that was expected in its place; of the planned
- * blocks that begin meanwhile, a part in proportion to both sizes overlaps with it. */
+ * memory. It is assumed to live as long as the block that was expected instead. The more planned
+ * blocks are allocated meanwhile, and the larger they and it are, the more of them it obstructs. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
     const struct bfc_plan_header *header = plan->header;
@@ -516,8 +518,8 @@ static bool may_displace(const struct call *call, int64_t times) {
 /*
  * Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
  * If many planned allocations may still lose their places (miss_budget is ample), free parts of the
- * plan's memory are tried before the rest of the pool, so that other regions fall idle; with a
- * sufficient miss_budget they are tried before a new region is reserved, which would stay.
+ * plan's memory are tried before other regions, so that these fall idle. With a smaller but
+ * sufficient miss_budget those parts are tried only before a new region is reserved.
  */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
@@ -567,8 +569,8 @@ static NOINLINE void note_unexpected(const struct call *call) {
         count_one(&published_plan(call->arena)->resumed);
 }
 
-/* Bounds miss_budget (cursor.h) at the end of a repetition of the loop: above, at twice what the
- * deviations of the repetition added; below, at one miss for each planned allocation. */
+/* Bounds miss_budget (cursor.h) at the end of a repetition of the loop: the most is twice what the
+ * deviations of the repetition added, the least is -MISS for each planned allocation. */
 static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
     course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
@@ -608,8 +610,8 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     if (UNLIKELY(!followed))
         status = allocate_otherwise(call);
     if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
-        return status; /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY,
-                          without that flag */
+        /* not counted, as the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY */
+        return status;
     if (LIKELY(followed))
         count_one(&published_plan(call->arena)->followed);
     else
@@ -666,8 +668,8 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
-            /* the caller repeats an allocation that fails with BFC_ALLOCATE_HIT_ONLY, without that
-             * flag */
+            /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY; then the memory is
+             * requested */
             return BFC_OUT_OF_MEMORY;
         ask_for_memory(arena, follower, course->round);
     }

@@ -20,12 +20,12 @@
 
 /* The bytes of a plan file in memory, and where its tables are in them. */
 struct bfc_plan {
-    struct file_text text;                /* the bytes; free them with file_free */
-    const struct bfc_plan_header *header; /* start of the bytes */
+    struct file_text text;                /* the plan file's bytes, to be freed by file_free */
+    const struct bfc_plan_header *header; /* the plan's header, at the start of `text` */
     const struct bfc_plan_arena *arenas;
     const struct bfc_plan_event *events;
     const struct bfc_plan_anchor *anchors;
-    bool automatic; /* whether this job made the plan (BFC_PLAN=auto), or read it from a file */
+    bool automatic; /* whether this job made the plan; false: it was read from a file */
     /* the allocations before the loop of an automatic plan; NULL: not known */
     const struct plan_lead *lead;
 };
@@ -62,9 +62,9 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
  * own threads at a time; makes no call of the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* These are called through struct bfc_feature. With BFC_PLAN=FILE the first arena of each device
- * begins to follow the plan before other threads can find the arena, so that none of them allocates
- * from it first. */
+/* The four functions below are called through struct bfc_feature. With BFC_PLAN=FILE the first
+ * arena of each device begins to follow the plan before other threads can find the arena, so that
+ * none of them allocates from it first. */
 extern unsigned bfc_plan_slot;
 void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
                     struct bfc_upstream *upstream);

@@ -6,7 +6,8 @@
 
 enum {
     COURSES_MOST = 64,
-    /* in a plan with more blocks, places for unplanned allocations are only looked up on request */
+    /* if a plan has more blocks than this, places for unplanned allocations are looked up only once
+     * an allocation has needed them */
     FORESEEN_MOST = 4096,
     /* how many planned blocks one call of bfc_follower_look_ahead goes through */
     LOOKED_AT_MOST = 1 << 21,

@@ -14,7 +14,7 @@ struct bfc_follower {
     const struct bfc_plan *plan;
     struct bfc_follower *next; /* the tables of another plan in the arena's list; NULL: there is no
                                   other */
-    uint64_t id;     /* atomic: unique in the process for each time that the plan is followed */
+    uint64_t id;     /* atomic: unique in the process; changes when the plan is followed again */
     bfc_addr memory; /* atomic: where the plan's memory begins; 0: the plan has no memory */
     uint64_t bytes;  /* size of the plan's memory in bytes */
     uint64_t mean;   /* mean size of a planned block in bytes */
@@ -34,8 +34,7 @@ struct bfc_follower {
     /* for each of `slots`: places for unplanned allocations (gaps.h); NULL: the host had no
      * memory */
     struct bfc_gaps *gaps;
-    uint32_t looked; /* for how many of `slots` the gaps were looked up; only one thread uses this
-                        number */
+    uint32_t looked; /* for how many of `slots` the gaps were looked up; used by one thread only */
     bool wants_gaps; /* atomic: whether a thread has asked for gaps that are not looked up yet */
     struct bfc_places places;
 };

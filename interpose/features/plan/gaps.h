@@ -23,7 +23,7 @@ struct bfc_gaps {
         uint64_t before;      /* offset of the planned block that ends where the gap begins */
     } list[BFC_GAPS];
     uint32_t count;
-    /* atomic: enum bfc_gaps_state; the other fields are valid once this is BFC_GAPS_KNOWN */
+    /* atomic: enum bfc_gaps_state; the gaps may be read once this is BFC_GAPS_KNOWN */
     uint32_t state;
 };
 

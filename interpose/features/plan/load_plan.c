@@ -21,7 +21,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool looked; /* guarded by the mutex: whether the file was read, or reading it has failed */
 static struct bfc_plan plan;
-static const struct bfc_plan *accepted; /* points to `plan`; NULL if there is none */
+static const struct bfc_plan *accepted; /* points to `plan` if the file holds a valid one */
 
 static bool read_bytes(int file, struct file_text *text, struct plan_error *error) {
     size_t done = 0;

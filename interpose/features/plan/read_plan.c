@@ -5,7 +5,7 @@
 #include "planner/model/validate.h"
 
 enum { ARENAS_MOST = 256 };
-#define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas of the plan together */
+#define MEMORY_MOST ((uint64_t)1 << 48) /* the most bytes that a plan may need in all */
 
 /* A plan's blocks in the form that the validator takes: a row for each allocation, and behind those
  * a second row for each block that is in use when a repetition of the loop ends, for the part of

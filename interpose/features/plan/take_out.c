@@ -1,4 +1,4 @@
-/* Writes the plans that this process follows, for its next run. */
+/* Writes the plans that this process follows, for the program's next run. */
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
 #include "interpose/features/common/answer_file.h"

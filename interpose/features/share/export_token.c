@@ -11,8 +11,8 @@
 #include "interpose/reuse/sharing.h"
 
 /* Returns the error that cuIpcGetMemHandle would return if the context has failed or none is
- * current. Describing a block in pages needs no other driver call, so nothing else would detect
- * that. */
+ * current. An export of a block in pages makes no other driver call, so nothing else would detect a
+ * failed context. */
 static CUresult ask_context(const struct bfc_driver *driver) {
     size_t free_bytes, total_bytes;
     return driver->cuMemGetInfo_v2 ? driver->cuMemGetInfo_v2(&free_bytes, &total_bytes)

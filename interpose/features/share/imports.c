@@ -22,24 +22,25 @@
 struct import {
     CUdeviceptr start;
     uint64_t size, id;
-    uint64_t table, generation; /* the token's fields of these names, which identify the block */
+    uint64_t table, generation; /* fields of the block's token, which together identify the block */
     unsigned count;             /* how often the block was opened, less how often it was closed */
     bool sync_memops;
     struct import *next;
 };
 
 /* One region of another process, or the pages of one block, mapped into one context. While a
- * mapping is listed, 1 <= opens <= uses. The driver may map a region at one address in several
- * contexts. */
+ * mapping is listed, 1 <= opens <= uses. Several contexts may have mapped one region, even at the
+ * same address. */
 struct mapping {
-    CUipcMemHandle handle; /* what identifies the mapping: the region's handle; for pages, the
-                              block's token */
+    /* identifies the mapping: the driver's handle of the region; for pages, the block's token */
+    CUipcMemHandle handle;
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
-    uint64_t size;  /* bytes of the mapping */
-    unsigned opens; /* how often the driver has opened the mapping, less its closings */
-    unsigned uses;  /* the sum of `count` over the mapping's imports */
+    uint64_t size; /* bytes of the mapping */
+    /* how often the driver opened the mapping, less how often it closed the mapping */
+    unsigned opens;
+    unsigned uses; /* how often blocks in the mapping were opened, less how often closed */
     struct import *imports;
     struct mapping *next;
 };
@@ -50,7 +51,7 @@ static struct {
     uint64_t last_id;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool any; /* atomic: whether this process has ever opened a block of another */
+static bool any; /* atomic: whether this process ever opened a block of another process */
 
 static bool imports_exist(void) {
     return bfc_load_acquire(&any) && bfc_process_if_made();
@@ -136,8 +137,8 @@ struct opening {
     unsigned flags;
     uint64_t table, generation;
     struct bfc_row row;
-    CUipcMemHandle region; /* as `handle` of the mapping: the region's handle; for pages, the
-                              block's token */
+    /* identifies the mapping: the driver's handle of the region; for pages, the block's token */
+    CUipcMemHandle region;
 };
 
 static bool is_same_block(const struct import *import, const struct opening *opening) {
@@ -145,8 +146,8 @@ static bool is_same_block(const struct import *import, const struct opening *ope
 }
 
 /* Counts one more use of the opened block that begins at this offset of the mapping. If the
- * exporter has freed that block and allocated another one at its place, the entry describes the new
- * block from now on, and closing either reduces its count. The caller holds the lock. */
+ * exporter has freed that block and allocated another at its place, the import describes the new
+ * block from now on, and counts the uses of both. The caller holds the lock. */
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
     struct import *import = import_at(mapping, start);
@@ -165,8 +166,9 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     return true;
 }
 
-/* Opens a block without the driver, in a mapping that exists. False: there is no such mapping, or
- * the block lies in a region and is open already, so that the driver must be called. */
+/* Opens a block without a driver call, in memory that is mapped already. False: the caller must
+ * call the driver, since the memory is not mapped, the host has no memory, or the block lies in a
+ * region and is open already: then the driver decides whether it may be opened twice. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -225,8 +227,7 @@ static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64
     return noted;
 }
 
-/* Returns how many bytes the driver has mapped at `base`; 0 if the block does not lie within
- * them. */
+/* Returns how many bytes the driver has mapped at `base`; 0 if they do not hold the whole block. */
 static uint64_t mapped_size(const struct opening *opening, CUdeviceptr base) {
     const struct bfc_driver *driver = opening->driver;
     const struct bfc_row *row = &opening->row;
@@ -274,9 +275,9 @@ static CUresult map_pages(const struct bfc_token *token, const struct opening *o
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Opens a block that lies in pages, and returns the errors that the driver documents for
- * cuIpcOpenMemHandle: the exporting process itself may not open it. While a capture forbids
- * opening, the driver's own call is made for its error. */
+/* Opens a block that lies in pages, with the errors that the driver documents for
+ * cuIpcOpenMemHandle: the exporting process may not open its own block. While a capture forbids
+ * opening, the driver's own call is made, so that the program gets its error. */
 static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
                            struct opening *opening, CUdeviceptr *pointer) {
     memcpy(&opening->region, token, sizeof *token);
@@ -335,18 +336,18 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
     return map_region(&opening, pointer);
 }
 
-/* What closing a block has removed from the lists of mappings and opened blocks, to be put back if
- * the driver fails to close. */
+/* What closing a block has removed from the lists of mappings and imports. If the driver fails to
+ * close the block, it is listed again from this. */
 struct closing {
-    /* a copy of the block's entry, with a count of 1: the use that this close ends */
+    /* a copy of the block's import, with a count of 1 for the use that this close ends */
     struct import import;
     struct mapping mapping;
-    bool closes; /* whether the driver must close the mapping once, because it has opened it once
-                    for each use */
+    /* whether the driver must close the mapping; false: each of its openings still has a use */
+    bool closes;
 };
 
-/* Removes one use of an opened block; after the last use, also the block and a mapping without
- * blocks. The caller holds the lock. */
+/* Removes one use of an opened block; after its last use, the block; and after its last block, the
+ * mapping. The caller holds the lock. */
 static void take_use(struct mapping *mapping, struct import *import, struct closing *closing) {
     closing->import = *import;
     closing->import.count = 1;
@@ -388,8 +389,8 @@ static void put_back(const struct closing *closing) {
 }
 
 /* Has the driver close one opening of a region, or unmaps pages after their last use. If a capture
- * forbids to unmap, the driver is asked to close an address where nothing is mapped, for its
- * error. */
+ * forbids to unmap, the driver is asked to close an address where nothing is mapped, so that the
+ * program gets the driver's error. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)

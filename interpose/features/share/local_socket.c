@@ -86,8 +86,8 @@ static bool give_up(struct bfc_local *local) {
     return false;
 }
 
-/* Sets mode 0600 on the socket before it gets a name, so that its file never has a wider mode, and
- * on the file afterwards, because the umask may have narrowed it. */
+/* Sets mode 0600 on the socket before it gets a path, so that its file never has a wider mode; sets
+ * it again on the file afterwards, because the umask may have narrowed the mode. */
 bool bfc_local_listen(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
     if (!make_socket(local) || !name_address(&address, path) || fchmod(local->file, 0600) != 0 ||

@@ -14,7 +14,7 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* the export holds a reference to the arena */
+    struct bfc_arena *arena; /* not freed before the export, which has a reference to the arena */
     bfc_addr start;
     uint64_t bytes;
     unsigned holds; /* how many threads are answering a request for this export */
@@ -187,9 +187,9 @@ static void export_batch(const struct bfc_driver *driver, const struct batch *ba
     reply->result = (uint64_t)result;
 }
 
-/* Exports a batch of the block's pages, from index `first` on. False: the process or the context is
- * ending. A context that ends waits until this function has returned, and gives its pages back only
- * then. */
+/* Exports as many of the block's pages as one message can carry, from index `first` on. False: the
+ * process or the context is ending. A context that ends waits until this function has returned, and
+ * gives its pages back only then. */
 static bool export_pages(const struct bfc_driver *driver, const struct export *export,
                          uint64_t first, struct bfc_page_reply *reply, int *files) {
     struct batch batch = {.skip = first};

@@ -29,7 +29,7 @@ bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena
  * nothing for a block without pages. */
 void bfc_page_exports_end(const struct bfc_token *token);
 
-/* Answers an importer's request with `reply->count` descriptors in `files`, which the caller
+/* Answers an importer's request with `reply->count` file descriptors in `files`, which the caller
  * closes. False, without a reply: the request's check value was not made with the key of a valid
  * token. Called by the thread of bfc_page_server_start. */
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
@@ -38,12 +38,12 @@ bool bfc_page_exports_answer(const struct bfc_driver *driver,
 
 /*
  * Starts the thread that sends pages to importers, unless this process has started it already. An
- * exporter calls this after it has published a row of the token table, and before it gives the
- * row's token to the program. False: the host has no memory, or allows no thread.
+ * exporter calls this after it has published the block's row in the token table, and before the
+ * program gets the block's token. False: the host has no memory, or allows no thread.
  *
- * The thread sleeps on a futex in the process's table without an open descriptor, and connects to
- * importers that listen on sockets in the same folder. An importer that hangs delays the others by
- * some seconds, and the program not at all.
+ * The thread sleeps on a futex in this process's token table without an open descriptor, and
+ * connects to importers that listen on sockets in the same folder. An importer that hangs delays
+ * the others by some seconds, and the program not at all.
  */
 bool bfc_page_server_start(void);
 

@@ -16,7 +16,7 @@
 enum {
     TIMEOUT_SECONDS = 10, /* how long to wait for the exporter to connect */
     SLICE_MS = 100,
-    REPLY_MS = 10000, /* how long to wait for a reply, since the exporter's driver may be busy */
+    REPLY_MS = 10000, /* how long to wait for the exporter's reply, as its driver may be busy */
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
@@ -29,8 +29,8 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* here the name of the process ends, and its state
-                                             follows */
+    /* in /proc/PID/stat the process's state follows its name, which ends with ")" */
+    const char *end = strrchr(text, ')');
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 

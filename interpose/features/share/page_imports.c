@@ -107,8 +107,8 @@ static CUresult map_each(const struct bfc_driver *driver, const struct pages *pa
     return result;
 }
 
-/* Gives the importing device and that of the memory access to the pages, as cuIpcOpenMemHandle
- * does. */
+/* Gives the importing device, and the device that the memory is on, access to the pages, as
+ * cuIpcOpenMemHandle does. */
 static CUresult allow_access(const struct bfc_driver *driver, const struct pages *pages,
                              const struct bfc_page_import *import) {
     CUdevice device;

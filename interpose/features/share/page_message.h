@@ -3,9 +3,10 @@
  * exports it.
  *
  * The importer listens on a socket in the folder of the exporter's table and wakes the exporter
- * (token_table.h), which connects. Then the importer requests the pages, a batch at a time, and
- * gets file descriptors of them. Both prove that they know the token's key without sending it.
- * Messages are in the machine's own layout, since both processes run on one machine.
+ * (token_table.h), which connects. Then each request of the importer is answered with file
+ * descriptors of the next pages, as many as a message carries. Both prove that they know the
+ * token's key without sending it. Messages have the machine's own layout, as both processes run on
+ * one machine.
  */
 #ifndef BFC_INTERPOSE_PAGE_MESSAGE_H
 #define BFC_INTERPOSE_PAGE_MESSAGE_H
@@ -45,7 +46,7 @@ void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *to
 
 struct bfc_page_fetch {
     struct bfc_token token;
-    struct bfc_local exporter; /* the connection, to be closed by bfc_local_end */
+    struct bfc_local exporter; /* the connection to the exporter, to be closed by bfc_local_end */
     uint64_t next;             /* index of the next page to fetch */
 };
 
@@ -54,7 +55,7 @@ enum bfc_fetch_answer {
     BFC_FETCH_SILENT,  /* the exporter has ended, or does not answer */
     BFC_FETCH_STALE,   /* the exporter has freed the block */
     BFC_FETCH_REFUSED, /* the exporter's driver has not exported the pages */
-    BFC_FETCH_FAILED,  /* no socket or descriptor can be had in this process: errno says why */
+    BFC_FETCH_FAILED,  /* this process cannot open a socket or descriptor: errno says why */
 };
 
 /* Lets the exporter of the token connect to a socket of this process, and waits for that, for some

@@ -27,8 +27,7 @@ enum {
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* the process that started the thread, which a forked child does not have; 0:
-                  none */
+    pid_t pid; /* the process whose thread was started, not a forked child; 0: none was */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -38,7 +37,7 @@ static void print_path(char path[PATH_SIZE], const char name[BFC_CALLER_NAME]) {
     snprintf(path, PATH_SIZE, BFC_SHARED_FOLDER "/%.*s", BFC_CALLER_NAME - 1, name);
 }
 
-/* Answers an importer's request for one batch of pages; returns how many pages were sent. */
+/* Answers an importer's request for the block's next pages; returns how many were sent. */
 static uint64_t answer_request(const struct bfc_local *importer,
                                const struct bfc_page_request *request) {
     struct bfc_page_reply reply;

@@ -42,7 +42,7 @@ bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 
-/* Removes the mappings that this process has opened in a context that has ended. */
+/* Forgets the mappings that were opened in a context that has ended, and unmaps pages in them. */
 void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context);
 
 #endif

@@ -36,7 +36,7 @@ static struct {
     pthread_mutex_t lock;
     pid_t pid; /* process that made the table; 0: there is no table */
     uint64_t number, pid_namespace;
-    uint32_t rows; /* how many rows of the file were ever used */
+    uint32_t rows; /* how many rows of the file were ever used, from the first on */
     uint32_t *unused;
     uint32_t unused_count, unused_room;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -79,8 +79,7 @@ static bool make_table(void) {
     table.rows = table.unused_count = 0;
     const struct head head = {.wakeup = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
-    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* needed since the program's umask may
-                                                           differ */
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* the umask may narrow the mode */
                 write_quietly(file, &head, sizeof head, 0);
     if (file >= 0)
         close(file);

@@ -60,7 +60,7 @@ enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct
  * Waiting needs no open descriptor, only a mapping of the head. This library does not access the
  * mapping, but reads and writes the futex's word through the file. */
 struct bfc_wakeup {
-    struct bfc_token table; /* the fields that name this process's table are set, and no others */
+    struct bfc_token table; /* has only the fields that name this process's table */
     void *head;             /* the head of the table, mapped until the process ends */
 };
 

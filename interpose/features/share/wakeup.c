@@ -46,7 +46,8 @@ bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word) {
 static bool change_word(int file) {
     uint32_t word;
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* suppresses the signal for a file that would become too large */
+    /* suppresses the signal that is raised if the file would become too large */
+    bfc_quiet_begin(&quiet);
     bool changed = pread(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
     word++;
     changed = changed && pwrite(file, &word, sizeof word, 0) == (ssize_t)sizeof word;

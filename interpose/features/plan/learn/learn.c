@@ -34,7 +34,7 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* the thread first looks for a loop when it has this many notes of calls */
+#define FIRST_LOOK 24 /* how many notes of a pool's calls the first search for a loop needs */
 #define PLANNING_SECONDS 2.0
 /* a loop is planned if at some time it uses at least 1/LEAST_SHARE of the pool's peak in use */
 #define LEAST_SHARE 8
@@ -45,48 +45,52 @@
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
-/* the thread sleeps for at most 1/NAP_SHARE of the time since the program's last call */
+/* the learning thread sleeps for at most 1/NAP_SHARE of the time since the program's last call */
 #define NAP_SHARE 8
-/* how many arenas of ended contexts may wait for the thread, before no new ones are learned */
+/* learning begins for no new context while the learning thread has more than this many ended ones
+ * to clean up */
 #define MOST_ENDED 8
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-/* the thread looks for another plan after this many repetitions of the loop in which many
- * allocations got no planned place; the number is doubled for each learned loop */
+/* another loop is searched after this many repetitions in which a third of the allocations got no
+ * planned place; the number is doubled for each learned loop */
 #define POOR_PERIODS 32u
 /* how much a repetition of the loop counts in which a third of the allocations got no planned
  * place; one in which a tenth got none counts 1 */
 #define POOR_WEIGHT 4
-/* the thread's priority (nice); with 19, the lowest, it would not run on a busy machine */
+/* nice value of the learning thread; with 19, the lowest priority, it would not run on a busy
+ * machine */
 #define NICENESS 10
-/* a pause after full notes lasts at least this many times as long as it took to fill them */
+/* a pause that begins because MOST_NOTES calls were noted lasts at least this many times as long as
+ * noting them took */
 #define PAUSE_TIMES 4
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
-/* What is known of one arena's calls. It holds a reference to the arena. */
+/* What the learning thread knows of one arena's calls. A learner holds a reference to its arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* array of MOST_NOTES notes, by mmap; NULL with BFC_PLAN=FILE */
+    struct bfc_pool_note *notes; /* MOST_NOTES notes of the pool's calls; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole;             /* whether the notes hold every call since the context began */
-    uint64_t next_look;     /* number of notes at which the thread looks for a loop next */
-    uint64_t next_look_ns;  /* earliest time at which the thread looks for a loop again */
-    uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan */
-    uint64_t since_ns;      /* when the learner entered its present state */
-    uint64_t pause_ns;      /* length of the next pause */
+    bool whole; /* whether `notes` hold every call since the arena's context began */
+    /* the next search for a loop takes place when there are this many notes */
+    uint64_t next_look;
+    uint64_t next_look_ns;  /* earliest time of the next search for a loop */
+    uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan (gaps.h) */
+    uint64_t since_ns;      /* when `state` last changed */
+    /* least length of the next pause; a pause that has begun lasts half of this */
+    uint64_t pause_ns;
     /* as of the last search for a loop: how many notes there were, and how many bytes of pages the
      * pool had moved */
     uint64_t looked, moved;
-    /* how often the thread still tries to give back memory that the plan replaces */
+    /* how often the learning thread still tries to give back memory that the plan replaces */
     uint64_t trims;
-    uint64_t periods;          /* how many repetitions of the loop were counted when the plan
-                                  began */
-    uint64_t followed, missed; /* the segment's counters of these names when it was last judged
-                                  how well the plan fits */
-    uint64_t seen;             /* how many calls were counted at the thread's last visit */
+    uint64_t periods; /* the segment's counter `periods` when the plan began */
+    /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
+    uint64_t followed, missed;
+    uint64_t seen;             /* how many calls were counted at the learning thread's last visit */
     unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
                                   (is_bad); the worst count more */
     unsigned most_bad_periods; /* the value of bad_periods at which the plan is given up */
@@ -97,12 +101,11 @@ struct learner {
     struct learner *next;
 };
 
-/* atomic: list of the learners of new pools, which the thread takes from it */
+/* atomic: list of the learners of new pools, until the learning thread takes them over */
 static struct learner *new_learners;
-/* atomic: how many new learners were added so far; a futex on which the thread sleeps */
+/* atomic: how many learners were added so far; a futex on which the learning thread sleeps */
 static uint32_t arrivals;
-static unsigned taught; /* atomic: how many learners exist, in the list of new ones or the thread's
-                           own */
+static unsigned taught; /* atomic: how many learners exist */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -120,7 +123,8 @@ static void stop_listening(struct learner *learner, enum learner_state state) {
     learner->since_ns = bfc_now_ns();
 }
 
-/* Pauses because nothing repeats in all notes; each pause is longer than the last. */
+/* Stops taking notes for a while because MOST_NOTES calls have shown no loop; each pause is longer
+ * than the last. */
 static void pause_for_long(struct learner *learner) {
     uint64_t took = bfc_now_ns() - learner->since_ns;
     uint64_t pause = bfc_max(took * PAUSE_TIMES, learner->pause_ns);
@@ -228,10 +232,10 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
 
 /*
  * Returns the number of notes within which a loop's first repetition must have ended for the loop
- * to be planned; UINT64_MAX: any loop may be. With pages a plan pays off only while pages keep
- * moving: where they rest, or sizes vary, the pool holds little more than what is in use, and the
- * memory reserved for a plan may be more. So for a pool with pages that is the number of notes at
- * the last search if pages have moved since, else 0, so that no loop is planned.
+ * to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while pages
+ * keep moving. If they rest, the pool holds little more than what is in use, and the memory
+ * reserved for a plan may be more. So for such a pool the result is the number of notes at the last
+ * search if pages have moved since, else 0, so that no loop is planned.
  */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
@@ -309,9 +313,9 @@ static void trim_replaced(struct learner *learner) {
                 (int)learner->arena->device, learner->arena->id, BFC_BYTES(went));
 }
 
-/* Lets the pool collect its blocks outside the plan in one region, and gives idle regions back.
- * This thread does so because the driver's free may wait for work. Returns whether any memory was
- * given back. */
+/* Lets the pool collect its blocks outside the plan in one region, and gives idle regions back. The
+ * learning thread does so, not the program's, because the driver's free may wait for work. Returns
+ * whether any memory was given back. */
 static bool gather_rest(const struct learner *learner) {
     bool follows = learner->state == FOLLOWS || learner->state == HAS_FILE;
     if (!follows || !bfc_background_begin())
@@ -332,10 +336,10 @@ static bool look_ahead(struct learner *learner) {
 }
 
 /*
- * Whether the plan no longer fits: in one repetition of the loop hardly any allocation was as
- * planned, or in several in a row less than half of them. A loop that changes so much may be
- * recognised again at once, and alternating between plans costs more than the misses: so the limit
- * doubles each time, and falls again while plans fit.
+ * Whether the plan no longer fits: in one repetition of the loop less than a quarter of the
+ * allocations were as planned, or in several in a row less than half. Alternating between plans
+ * costs more than misses, so each time that a plan is given up the number of such repetitions that
+ * is needed doubles; it falls again while plans fit.
  */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
@@ -358,8 +362,8 @@ static bool is_poor(struct learner *learner, uint64_t good, uint64_t bad) {
     if (9 * bad > good)
         learner->poor_periods += weight;
     else if (learner->poor_periods > 0)
-        /* a repetition that went well makes up for one that did not, which may have come from an
-         * inner loop */
+        /* an inner loop of the program may make single repetitions poor, so each good one cancels
+         * one */
         learner->poor_periods--;
     return learned_loops < BFC_MOST_LEARNED_LOOPS &&
            learner->poor_periods >= POOR_WEIGHT * POOR_PERIODS << learned_loops;
@@ -404,8 +408,8 @@ static void stop_for_good(struct learner *learner) {
     learner->notes = NULL;
 }
 
-/* Frees a learner whose context has ended. False: others still refer to the arena, which may still
- * follow the learner's plans, so it cannot be freed yet. */
+/* Frees a learner whose context has ended. False: the learner is kept, since others still refer to
+ * its arena, which may still follow the learner's plans. */
 static bool dismiss_learner(struct learner *learner) {
     stop_for_good(learner);
     if (bfc_load_acquire(&learner->arena->references) > 1)
@@ -432,10 +436,10 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* What the thread's visit to all learners has found, which decides how long it sleeps. */
+/* What the learning thread has found on a visit to all learners: sets how long it then sleeps. */
 struct need {
     bool soon;  /* whether the next visit is to be soon, if the program makes calls at all */
-    bool moves; /* whether the program makes calls, or work is left in any case */
+    bool moves; /* whether the program made calls since the last visit, or work is left */
 };
 
 static void attend_living(struct learner *learner, struct need *need) {
@@ -491,7 +495,7 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    /* in Linux this sets the priority of the calling thread alone */
+    /* in Linux, unlike POSIX, this sets the priority of the calling thread alone */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
@@ -531,8 +535,8 @@ static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     return learner;
 }
 
-/* Whether so many ended contexts are still to be cleaned up by the thread that contexts seem to
- * come and go too fast for anything to be learned. */
+/* Whether the learning thread still has so many learners of ended contexts to free that contexts
+ * seem to come and go too fast for anything to be learned. */
 static bool is_behind(void) {
     unsigned living = 0;
     struct bfc_arena *arena = NULL;

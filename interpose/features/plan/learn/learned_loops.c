@@ -143,7 +143,7 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     struct loop_result made;
     if (loop_plan(&made, events, period, limits, &error)) {
         struct bfc_learned_loop *learned_loop = make_learned_loop(&made);
-        file_free(&made.plan); /* once bfc_plan_read has taken the bytes, `plan` is empty */
+        file_free(&made.plan); /* frees nothing if bfc_plan_read has taken the bytes */
         return learned_loop;
     }
     bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
@@ -172,8 +172,8 @@ static void log_learned(const struct bfc_learned_loop *learned_loop, const struc
             BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
-/* After this many repetitions of a loop with random sizes, its usual sizes are known well
- * enough. */
+/* A loop with random sizes is planned only after this many repetitions, since they must show which
+ * sizes are usual. */
 enum { TELLING_REPETITIONS = 6 };
 
 /* A stream of events, the loop that was found in it, and the plan of that loop. */

@@ -1,4 +1,5 @@
-/* The loops that a pool is known to run, with their plans, and which runs now. Not thread-safe. */
+/* The loops that a pool is known to run, with their plans, and which of them runs now. Not
+ * thread-safe. */
 #ifndef BFC_INTERPOSE_LEARNED_LOOPS_H
 #define BFC_INTERPOSE_LEARNED_LOOPS_H
 
@@ -24,7 +25,7 @@ struct bfc_learned_loops {
     const struct bfc_learned_loop *avoided;
 };
 
-/* Where the program is in a loop: which event of the loop's plan its next allocation should be. */
+/* Where the program is in a loop: which event of the loop's plan comes next. */
 struct bfc_position {
     const struct bfc_learned_loop *learned_loop; /* NULL: the program runs no known loop */
     uint32_t event;
