@@ -86,9 +86,9 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* How many removed shared-memory segments and how many unreadable segments are listed by name at
- * most. If there are more removed ones, only their number is shown; of the unreadable ones, the
- * rest are counted. Any user can make many such files. */
+/* How many shared-memory segments bfcstat lists by name at most: of those that it removed (if there
+ * are more, only their number is shown), and of those that it could not read (the rest are
+ * counted). Any user can make many such files. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 

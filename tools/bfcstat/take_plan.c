@@ -24,8 +24,8 @@ static bool is_of_device(const struct plan_file *plan, long device) {
     return false;
 }
 
-/* Returns the largest plan of the device (-1: of any device), where several contexts of a device
- * each have a plan; NULL: it has none. The largest is the one that needs the most memory. */
+/* Returns the plan that needs the most memory, of those that the device's contexts follow (-1: of
+ * all devices); NULL: there is none. */
 static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = NULL;
     for (size_t i = 0; i < plans->count; i++) {

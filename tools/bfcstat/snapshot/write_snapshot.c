@@ -243,13 +243,15 @@ bool write_pickle(struct moment *moment, FILE *file) {
     return good;
 }
 
-/* Bytes in use and bytes of all regions of a device. Where events are missing a counter may fall
- * below zero; it then wraps around, and is written as 0. */
+/* Bytes of a device that the program requested in blocks in use (`live`), and bytes of all regions.
+ * If events are missing, a counter may fall below zero; it then wraps around, and is written as 0.
+ * */
 struct counters {
     uint64_t live, reserved;
 };
 
-/* Returns by how much an event changes the counters. */
+/* Returns by how much a call (an allocation, a free, or a region that was taken or given back) has
+ * changed the requested bytes in use and the bytes of all regions. */
 static struct counters change_of(const struct call *call) {
     uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
@@ -263,8 +265,8 @@ static struct counters change_of(const struct call *call) {
     };
 }
 
-/* Returns what the device's counters were before the first event of the list: what they are now,
- * less the changes by all events. */
+/* Returns the device's requested bytes in use and bytes of all regions before the first call in
+ * m->calls: their present values, less the changes by all those calls. */
 static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)

@@ -17,8 +17,8 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* Whether more calls allocated in this way, past the pools, than the pools served, or more bytes
- * than the pools ever held at a time. */
+/* Whether the calls of this kind, which allocate in a way that the library does not serve, are more
+ * than the pools' allocations, or have more bytes than the pools ever held at a time. */
 static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
