@@ -25,8 +25,8 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    /* For each allocation, and behind these for each region: the index of its box plus 1, while it
-     * is not freed; 0: it has none. */
+    /* For each allocation, and behind these for each region: the index in `boxes` of its rectangle,
+     * plus 1, until it is freed; else 0. */
     uint32_t *open;
     /* For each region: what is subtracted from an address in it to get the height in the picture,
      * in bytes. */

@@ -243,9 +243,8 @@ bool write_pickle(struct moment *moment, FILE *file) {
     return good;
 }
 
-/* Bytes of a device that the program requested in blocks in use (`live`), and bytes of all regions.
- * If events are missing, a counter may fall below zero; it then wraps around, and is written as 0.
- * */
+/* For one device: bytes in use as the program requested them (`live`), and bytes of all regions. If
+ * events are missing, a counter may fall below zero; it then wraps around, and is written as 0. */
 struct counters {
     uint64_t live, reserved;
 };

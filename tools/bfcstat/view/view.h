@@ -44,7 +44,7 @@ struct tally {
 /* A file with a shared-memory segment's name that could not be read. */
 struct refusal {
     char line[512];     /* "NAME: why the file could not be read"; NAME is the file's name */
-    bool of_permission; /* whether the file was not readable because it belongs to another user */
+    bool of_permission; /* whether the file could not be read because it belongs to another user */
 };
 
 /* The result of reading all segments (the shared-memory files that jobs publish) of a folder

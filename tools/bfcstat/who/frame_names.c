@@ -145,8 +145,7 @@ static const char *shorten_name(const char *name, char *text, size_t size) {
         return name;
     for (const char *at = name; *at && used + 2 < size; at++) {
         static const char call[] = "operator";
-        /* "<" and ">" in the name of an operator, such as operator<, enclose no template arguments
-         * */
+        /* "<" and ">" in the name of an operator, as in operator<, enclose no template arguments */
         if (begins_with(at, call)) {
             size_t length = sizeof call - 1;
             length += begins_with(at + length, "()") ? 2 : strspn(at + length, "<>=-!");

@@ -122,9 +122,8 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
 }
 
 /* Says by how much the sum of all estimates differs from the bytes in use by the pools' own
- * counters, if that is more than twice the standard error and more than a hundredth, which blocks
- * may explain that came or went meanwhile. For changes, the last row of the table says so instead.
- * */
+ * counters, if that is more than twice the standard error and more than a hundredth; blocks that
+ * came or went meanwhile explain less. For changes, the table's last row says so instead. */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;
