@@ -5,7 +5,7 @@
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
  * bfcopts everyday        the variables that are not for experts alone
- * bfcopts flags           bfcrun's options for them, one a line
+ * bfcopts flags           bfcrun's options for the variables, one a line
  * bfcopts former          bfcrun's options of former names, one a line
  * bfcopts nearest NAME    bfcrun's option for the variable of the nearest name, if one is near
  * bfcopts config [NAME...]

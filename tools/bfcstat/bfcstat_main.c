@@ -333,7 +333,7 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
-    const char *options; /* letters of the options that the command takes, as in `options` */
+    const char *options; /* the letters (getopt's) of the options that the command takes */
     /* Whether the command keeps the capabilities that let an administrator's copy of bfcstat read
      * all users' shared-memory segments. Only commands that read no other file that the user names
      * may keep them. */
@@ -383,8 +383,8 @@ static const struct command *find_command(const char *word) {
     return NULL;
 }
 
-/* Returns an option's name as the help spells it, without dashes. `letter` is the option's letter
- * in `options`. */
+/* Returns an option's name as the help spells it, without dashes. `letter` is the letter by which
+ * getopt_long returns the option. */
 static const char *option_name(char letter) {
     const struct option *option = options;
     while (option->name && option->val != letter)

@@ -22,7 +22,7 @@
  * from the list of blocks that the job gives on request. */
 struct event_place {
     uint64_t address;
-    int balance;   /* allocations minus frees */
+    int balance;   /* number of allocations at the address, less the number of frees */
     unsigned pool; /* index of the pool of the last event that concerned the address */
     /* False: `in_use` may be wrong, since there was no list of the job's blocks, or events were
      * lost. */

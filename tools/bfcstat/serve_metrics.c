@@ -196,7 +196,8 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)data;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
-    if (!*begun || *data_size) { /* the headers, or a part of the body: neither is used */
+    /* the request is not complete: this call brings its headers or a part of its body */
+    if (!*begun || *data_size) {
         *begun = &begin;
         *data_size = 0;
         return MHD_YES;

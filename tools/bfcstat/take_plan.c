@@ -36,8 +36,8 @@ static const struct plan_file *find_largest(const struct bfc_plans *plans, long 
     return found;
 }
 
-/* Returns the plan to save; NULL: there is none for this device, or `device` is -1 and there are
- * plans of several devices, as a message says. */
+/* Returns the plan to save. NULL, after a message: there is none for this device, or `device` is -1
+ * and the job has plans of several devices. */
 static const struct plan_file *choose_plan(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = find_largest(plans, device);
     if (!found)

@@ -16,7 +16,7 @@ static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
                                              "#e15759", "#76b7b2", "#b07aa1"};
 
 struct box {
-    uint32_t from, to; /* the calls (numbered from 0) at which the box begins and ends */
+    uint32_t from, to; /* the calls (from 0) that begin and end the region or block */
     uint32_t region;
     uint64_t address, bytes;
     bool is_region;

@@ -218,7 +218,8 @@ static struct bfc_event time_event(const struct recording *recording,
 }
 
 /* Writes the events that are new in this copy of the shared-memory segment, in an order in which
- * they can have happened. An event that fits nowhere yet is kept until the next call. */
+ * they can have happened. An event that contradicts the events so far is kept for the next call,
+ * except at the end of the recording. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {

@@ -31,7 +31,7 @@ struct writing {
     /* For each site (call stack): number of the pickled object with its frames, plus 1; 0: not
      * written yet. */
     uint32_t *noted;
-    struct bfc_who_mark *living; /* blocks in use whose call stack is known, sorted by id */
+    struct bfc_who_mark *living; /* call stacks of blocks in use, sorted by the blocks' ids */
 };
 
 static const char *why_no_stack(const struct moment *m) {
