@@ -5,7 +5,7 @@
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
  * bfcopts everyday        the variables that are not for experts alone
- * bfcopts flags           bfcrun's options for them, one a line
+ * bfcopts flags           bfcrun's options for the variables, one a line
  * bfcopts former          bfcrun's options of former names, one a line
  * bfcopts nearest NAME    bfcrun's option for the variable of the nearest name, if one is near
  * bfcopts config [NAME...]
@@ -54,7 +54,7 @@ static void print_help_of(const struct bfc_option *option, unsigned width) {
     text_wrap(text, 6, width, stdout);
 }
 
-/* Prints the help on all variables. The table begins with those that are not for experts alone. */
+/* Prints the help on all variables: first those for everyday use, then those for experts. */
 static void print_help(void) {
     unsigned width = text_width(stdout, 80), part = BFC_OPTION_EXPERT;
     for (size_t i = 0; i < bfc_option_count; i++) {

@@ -12,7 +12,8 @@
 /* The exit statuses of bfcstat; its help says when each occurs. */
 enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
 
-/* The parsed command line. A word before a colon is the command that a field concerns. */
+/* The parsed command line. A comment that begins with a command and a colon, such as "trim:", says
+ * that only this command uses the field. */
 struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     /* the folder with the jobs' shared-memory segments, as the user gave it */
@@ -26,12 +27,12 @@ struct request {
     uint64_t bytes;            /* trim: bytes that the job should give back to the device */
     double interval, duration; /* --interval and --duration in seconds; 0: not given */
     const char *beside; /* report: file of a second recording to show on the same page, or NULL */
-    bool events;        /* record: writes all allocations and frees */
+    bool events;        /* record: whether to write all allocations and frees */
     /* who: seconds between two answers of the job that are compared; 0: compare none */
     double between;
     const char *before; /* who: file with an earlier answer to compare with, or NULL */
-    bool by_tag;        /* who: the first table sums up by tag, not by library */
-    bool collapsed;     /* who: print one line for each call stack, for flame graphs */
+    bool by_tag;        /* who: whether the first table sums up by tag, not by library */
+    bool collapsed;     /* who: whether to print one line for each call stack, for flame graphs */
     size_t sites;       /* who: how many call stacks are shown at most; 0: all */
     long device;        /* plan: number of the device whose plan is saved; -1: not given */
 };
@@ -42,12 +43,12 @@ struct request {
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 
-/* Finds all jobs that have a shared-memory segment in the folder `directory`; false with errno set
- * on failure. The findings must be freed in either case. */
+/* Stores in `findings` all jobs that have a shared-memory segment in the folder `directory`. False:
+ * failure; errno says why. free_findings must be called in either case. */
 bool find_jobs(int directory, struct findings *findings);
-/* Finds jobs as find_jobs does, but without their maps and events. The jobs and pools of each user,
- * and those of all users, are bounded (docs/watching.md); those beyond the bounds are only counted,
- * in findings->left_out and left_out_pools. */
+/* Finds jobs as find_jobs does, but without the maps of their regions and their events. How many
+ * jobs and pools are read of each user, and of all users, is bounded (docs/watching.md); those
+ * beyond the bounds are only counted, in findings->left_out and left_out_pools. */
 bool find_figures(int directory, struct findings *findings);
 /* Sets findings->gpus to the machine's devices, and adds up how much of each the jobs in `findings`
  * use; false: no memory. */

@@ -86,9 +86,9 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* How many removed shared-memory segments and how many unreadable segments are listed by name at
- * most. If there are more removed ones, only their number is shown; of the unreadable ones, the
- * rest are counted. Any user can make many such files. */
+/* How many shared-memory segments bfcstat lists by name at most: of those that it removed (if there
+ * are more, only their number is shown), and of those that it could not read (the rest are
+ * counted). Any user can make many such files. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
@@ -333,7 +333,7 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
-    const char *options; /* letters of the options that the command takes, as in `options` */
+    const char *options; /* the letters (getopt's) of the options that the command takes */
     /* Whether the command keeps the capabilities that let an administrator's copy of bfcstat read
      * all users' shared-memory segments. Only commands that read no other file that the user names
      * may keep them. */
@@ -383,8 +383,8 @@ static const struct command *find_command(const char *word) {
     return NULL;
 }
 
-/* Returns an option's name as the help spells it, without dashes. `letter` is the option's letter
- * in `options`. */
+/* Returns an option's name as the help spells it, without dashes. `letter` is the letter by which
+ * getopt_long returns the option. */
 static const char *option_name(char letter) {
     const struct option *option = options;
     while (option->name && option->val != letter)

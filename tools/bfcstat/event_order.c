@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To guess when each event came, 1, 2, 4 and so on threads up to this number are assumed. The
- * assumption under which the fewest events contradict each other is used. */
+/* Since the times of events are not exact, several orders are tried: as if 1, 2, 4 and so on
+ * threads, up to this number, had made the calls. The order in which the fewest events contradict
+ * each other is used. */
 enum { MOST_THREADS = 64 };
 
 static struct event_place *find_place(const struct event_order *order, uint64_t address) {
@@ -100,10 +101,10 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     place->pool = bfc_event_pool(event->what);
 }
 
-/* Finds out whether a block was in use at the address before the events that are to be put into
- * order. If the address had no event while the job listed its blocks, this follows from that list
- * and the number of allocations and frees. Otherwise (`moving`) the event with the lowest number
- * decides: if it is a free, a block was in use. */
+/* Finds out whether a block was in use at the address before the first event that is to be put into
+ * order. If no event concerned the address while the job listed its blocks, that list and the
+ * numbers of allocations and frees tell. Otherwise (`moving`) the event with the lowest number
+ * tells: if it is a free, a block was in use. */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -133,9 +134,9 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* Whether the event is possible now: an allocation needs a free address, and a free needs a block
- * in use. Anything fits if nothing is known of the address. If `place` is NULL, the event concerns
- * no block, or there was no memory to keep track of its address. */
+/* Whether the event can come next at its address: an allocation needs a free address, and a free
+ * needs a block in use. If nothing is known of the address, each event can. If `place` is NULL, the
+ * event concerns no block, or there was no memory to keep track of its address. */
 static bool event_fits(const struct waiting_event *waiting) {
     const struct event_place *place = waiting->place;
     return !place || !place->known || place->in_use == is_free(&waiting->event);
@@ -145,9 +146,10 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
     return (waiting->event.stamp - 1) / BFC_EVENT_BATCH;
 }
 
-/* Returns the event that comes next: of the first waiting events of all batches, the one that is
- * possible now and is guessed to be the earliest. NULL: none is possible. All waiting events before
- * index `from` were put into order already. */
+/* Returns the waiting event to put into order next. A thread numbers its events in batches, and the
+ * events of a batch are in order, so only the first waiting event of each batch can be next: of
+ * those that fit what is known of their addresses, the one with the earliest guessed time. NULL:
+ * none fits. All events before index `from` were put into order already. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;
@@ -200,8 +202,8 @@ static void guess_first(struct event_order *order, unsigned threads) {
     }
 }
 
-/* Puts waiting events into `ordered`, and returns how many. `*misfits` becomes the number of events
- * that were put there although they contradict what is known of their addresses, plus the number of
+/* Puts waiting events into order->ordered, and returns how many. `*misfits` says how bad this order
+ * is: the number of events that contradict what is known of their addresses, plus the number of
  * events that have to wait for a later round. */
 static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
                              size_t *misfits) {
@@ -227,8 +229,9 @@ static void take_back(struct event_order *order) {
         }
 }
 
-/* Finds the table's entry for the address of each waiting event. First adds all entries, and only
- * then takes pointers to them, because a table that grows moves its entries. */
+/* Points `place` of each waiting event to the entry of its address in the table order->places.
+ * First adds all entries, and only then takes pointers to them, because a table that grows moves
+ * its entries. */
 static void find_places(struct event_order *order) {
     for (size_t i = 0; i < order->waiting_count; i++)
         if (is_of_block(&order->waiting[i].event) &&

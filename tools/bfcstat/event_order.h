@@ -22,8 +22,8 @@
  * from the list of blocks that the job gives on request. */
 struct event_place {
     uint64_t address;
-    int balance;   /* allocations minus frees */
-    unsigned pool; /* index of the pool of the address's last event */
+    int balance;   /* number of allocations at the address, less the number of frees */
+    unsigned pool; /* index of the pool of the last event that concerned the address */
     /* False: `in_use` may be wrong, since there was no list of the job's blocks, or events were
      * lost. */
     bool known;
@@ -38,11 +38,11 @@ struct waiting_event {
     /* What is known of the event's address; NULL: the event concerns no block, or there was no
      * memory. */
     struct event_place *place;
-    /* Guessed times, in which 1 is the time between the starts of two batches: when the event's
-     * batch began, and when the event came. */
+    /* Guessed times: when the event's batch (up to 8 events of one thread, numbered together)
+     * began, and when the event came. The unit is the time between the starts of two batches. */
     double begun, guess;
-    /* `old`: the event could not be put into order in the round before; `out`: it was put into
-     * order in this round. */
+    /* `old`: the event has waited since an earlier round (an earlier copy of the shared-memory
+     * segment); `out`: it was put into order in this round. */
     bool old, out;
 };
 
@@ -51,8 +51,8 @@ struct event_order {
     /* True: the job has listed its blocks, so that an address which is not in the table has no
      * block in use, except in `unlisted_pools`. */
     bool knows;
-    /* Bit i: the lists of blocks that the job gives do not have the blocks of the pool with index
-     * i. */
+    /* Bit i: the pool with index i is of host memory, so the lists of blocks that the job gives do
+     * not have its blocks. */
     uint64_t unlisted_pools;
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
@@ -61,10 +61,10 @@ struct event_order {
     struct bfc_event ordered[2 * BFC_EVENTS];
 };
 
-/* Begins an order. `who` is the job's list of its blocks, which it gave between the copies
- * `earlier` and `later` of its shared-memory segment; from that list and the events of `later`,
- * finds out which blocks were in use before those events. An order that is all zeros is valid
- * without this call, and knows of no address. */
+/* Begins to put events into order. `who` is the job's list of its blocks, which it gave between the
+ * copies `earlier` and `later` of its shared-memory segment; that list and the events of `later`
+ * tell which blocks were in use before those events. If this is not called, `order` must be all
+ * zeros; then nothing is known of any address at first. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
@@ -72,13 +72,13 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
  * knows of each address may be wrong. */
 void event_order_forget(struct event_order *order);
 
-/* Adds an event to the present round, which is over with event_order_round. At most BFC_EVENTS may
- * be added to a round. */
+/* Adds an event to those that the next call of event_order_round puts into order; at most
+ * BFC_EVENTS between two such calls. */
 void event_order_add(struct event_order *order, const struct bfc_event *event);
 
-/* Ends a round: puts events into `ordered`, and returns how many; they come after those of earlier
- * rounds. With `last`, no event is kept for another round. The time is in O(events of the round *
- * events that wait). */
+/* Puts the added events into order->ordered, and returns how many; they come after those of earlier
+ * calls. An event that does not fit yet waits for the next call; with `last`, none waits. The time
+ * is in O(added events * events that wait). */
 size_t event_order_round(struct event_order *order, bool last);
 
 /* Corrects what the order knows by `who`, a list of blocks that the job gave between the copies

@@ -80,9 +80,9 @@ static void add_pool(struct findings *findings, const struct bfc_segment_pool *p
     gpu->used = bfc_subtract_saturating(pool->device_total, pool->device_free);
 }
 
-/* Bounds each sum by the size of the device. Without a bound the display could show more than 100
- * %: the numbers were not read at the same time, and a job can write any number into its
- * shared-memory segment. */
+/* Bounds the device's numbers of bytes in use, cached and used by its size. Otherwise the display
+ * could show more than 100 %: the numbers were not read at the same time, and a job can write any
+ * number into its shared-memory segment. */
 static void bound_figures(struct gpu *gpu) {
     gpu->in_use = bfc_min(gpu->in_use, gpu->total);
     gpu->cached = bfc_min(gpu->cached, gpu->total - gpu->in_use);

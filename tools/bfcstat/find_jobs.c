@@ -150,8 +150,8 @@ struct listing {
     size_t count, left_out, impostors;
 };
 
-/* Adds the shared-memory segment to the listing if its user's share is not used up. Any user may
- * give a file any name, so a file counts only if the user in its name owns it. Returns true, so
+/* Adds the shared-memory segment to the listing, unless its user has too many (shares.h). Any user
+ * may give a file any name, so a file counts only if the user in its name owns it. Returns true, so
  * that the next file is visited. */
 static bool list_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct listing *listing = context;

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many connections are open at a time at most, without those that were shut down and whose
- * sockets are not closed yet. */
+/* How many connections are open at a time at most. Connections that bfcstat has shut down, but
+ * whose sockets are not closed yet, do not count. */
 #define MOST_GUESTS 256u
 /* How many sockets the list has room for. A connection that was shut down keeps its socket until
  * the HTTP server has noticed, so there are more sockets than connections. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is used of the management library, as its documentation describes it (NVML API Reference).
- * Each of its functions returns 0 on success. */
+/* Declarations of those parts of NVIDIA's management library that bfcstat uses, after its
+ * documentation (NVML API Reference). Each function returns 0 on success. */
 typedef struct opaque_device *device_handle;
 
 struct memory {

@@ -19,8 +19,8 @@ struct new_events {
     uint64_t lost; /* how many events, at most, were overwritten before they were seen */
 };
 
-/* From now on all events that are in the ring now count as new. `next_event` is the value in the
- * shared-memory segment's header: the number of the next event. */
+/* Makes all events that the ring in the shared-memory segment holds now count as new. `next_event`
+ * is the number of the next event, from the segment's header. */
 void new_events_begin(struct new_events *events, uint64_t next_event);
 
 /* Returns whether the event was not seen before, and marks it as seen. */

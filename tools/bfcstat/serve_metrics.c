@@ -30,8 +30,8 @@
 #define IDLE_SECONDS 10u
 #define MOST_FILES (MOST_SOCKETS + MOST_KEPT + 64u)
 
-/* How long an answer is sent again instead of making a new one: FRESH_NS, or FRESH_TIMES the time
- * that making it took, whichever is longer. */
+/* How long an answer with the metrics is sent to all who ask, before a new one is made: FRESH_NS,
+ * or FRESH_TIMES the time that making the answer took, whichever is longer. */
 #define FRESH_NS UINT64_C(1000000000)
 #define FRESH_TIMES 4u
 
@@ -42,8 +42,8 @@
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* An answer with the metrics, which is sent over several connections. They share its memory, which
- * libmicrohttpd frees when the last of them has ended and no reference is left here. */
+/* An answer with the metrics, which may be sent over several connections at a time. libmicrohttpd
+ * frees its memory once none of them uses it and `response` was destroyed. */
 struct answer {
     struct MHD_Response *response; /* the answer; NULL: none in this format was made yet */
     uint64_t good_until_ns;
@@ -196,7 +196,8 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)data;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
-    if (!*begun || *data_size) { /* the headers, or a part of the body: neither is used */
+    /* the request is not complete: this call brings its headers or a part of its body */
+    if (!*begun || *data_size) {
         *begun = &begin;
         *data_size = 0;
         return MHD_YES;

@@ -24,8 +24,8 @@ static bool is_of_device(const struct plan_file *plan, long device) {
     return false;
 }
 
-/* Returns the largest plan of the device (-1: of any device), where several contexts of a device
- * each have a plan; NULL: it has none. The largest is the one that needs the most memory. */
+/* Returns the plan that needs the most memory, of those that the device's contexts follow (-1: of
+ * all devices); NULL: there is none. */
 static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = NULL;
     for (size_t i = 0; i < plans->count; i++) {
@@ -36,8 +36,8 @@ static const struct plan_file *find_largest(const struct bfc_plans *plans, long 
     return found;
 }
 
-/* Returns the plan to save; NULL: there is none for this device, or `device` is -1 and there are
- * plans of several devices, as a message says. */
+/* Returns the plan to save. NULL, after a message: there is none for this device, or `device` is -1
+ * and the job has plans of several devices. */
 static const struct plan_file *choose_plan(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = find_largest(plans, device);
     if (!found)

@@ -54,8 +54,8 @@ struct tally_book {
 
 _Static_assert(MOST_TALLIES <= MOST_SHARES, "the tallies have shares");
 
-/* Returns the index, plus 1, of the counters (tally) for what this user's jobs do on the section's
- * device; makes new ones if there are none. 0: there is no room for them. */
+/* Returns the index, plus 1, of the tally (counters of a user on a device) for this user and the
+ * device of this pool; makes a new one if there is none. 0: there is no room for one. */
 static size_t find_tally(struct tally_book *book, uint32_t uid,
                          const struct bfc_segment_pool *section) {
     char bus_id[sizeof section->device_bus_id];
@@ -74,9 +74,9 @@ static size_t find_tally(struct tally_book *book, uint32_t uid,
     return book->tally_count;
 }
 
-/* Adds to the counters of the user and device by how much the section's counters have risen since
- * they were last read. If another context has got the section meanwhile, its counters began at
- * 0. */
+/* Adds to the counters of the user and device by how much a pool's counters, in its section of the
+ * shared-memory segment, have risen since they were last read. If the section now has a pool of
+ * another context, its counters began at 0. */
 static void add_section(struct tally_book *book, struct kept *kept, unsigned index,
                         const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;
@@ -99,9 +99,9 @@ static void add_section(struct tally_book *book, struct kept *kept, unsigned ind
     seen->context_id = section->context_id;
 }
 
-/* Reads a job's counters and adds what is new to the tallies. The job may be writing them; because
- * they only rise, that does no harm, and the sequence numbers that guard the sections are not
- * checked. */
+/* Reads a job's counters and adds what is new to the tallies (counters of a user on a device). The
+ * job may change its counters meanwhile; because they only rise, that does no harm, and the
+ * sequence numbers that mark changes are not checked. */
 static void read_kept(struct tally_book *book, struct kept *kept) {
     static struct bfc_segment_header header;
     static struct bfc_segment_pool sections[BFC_SEGMENT_POOLS];

@@ -62,7 +62,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* pid of the job that gives cached memory back if the next key is y; 0: none */
+    int32_t asked; /* pid of the job to ask for cached memory if the next key is y; 0: none */
     double interval, last_look;
     char message[128];
 } top;

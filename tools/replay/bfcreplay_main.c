@@ -337,8 +337,8 @@ static void take_recorded(const struct arguments *a, const struct input *input,
         if (option && is_taken_over(a, input, option))
             bfc_option_set(options, option, value);
     }
-    /* These settings do not count as given by the user, so that a BFC_MODE on the command line can
-     * still choose their values. */
+    /* The recorded settings do not count as given by the user, so that a BFC_MODE on the command
+     * line can still choose their values. */
     options->given = 0;
 }
 

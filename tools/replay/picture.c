@@ -16,7 +16,7 @@ static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
                                              "#e15759", "#76b7b2", "#b07aa1"};
 
 struct box {
-    uint32_t from, to; /* the calls (numbered from 0) at which the box begins and ends */
+    uint32_t from, to; /* the calls (from 0) that begin and end the region or block */
     uint32_t region;
     uint64_t address, bytes;
     bool is_region;
@@ -25,8 +25,8 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    /* For each allocation, and behind these for each region: the index of its box plus 1, while it
-     * is not freed; 0: it has none. */
+    /* For each allocation, and behind these for each region: the index in `boxes` of its rectangle,
+     * plus 1, until it is freed; else 0. */
     uint32_t *open;
     /* For each region: what is subtracted from an address in it to get the height in the picture,
      * in bytes. */

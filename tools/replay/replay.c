@@ -164,7 +164,8 @@ static void release_block(struct player *p, uint32_t allocation) {
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
-/* Frees, before each pass but the first, the blocks that the pass before has not freed. */
+/* Frees, before each pass (replay of the whole input) but the first, the blocks that the pass
+ * before has not freed. */
 static void free_all(struct player *p, uint32_t pass) {
     const uint32_t count = p->input->events.allocations_count;
     for (uint32_t i = 0; pass > 0 && i < count; i++)

@@ -36,9 +36,10 @@ struct result {
     struct spilled spilled;
     uint64_t moved;   /* bytes of pages that were moved to other addresses */
     double device_us; /* how long the device's calls take by their assumed costs, in microseconds */
-    uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass */
-    uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
-    bool paged;                        /* whether the pools used pages, not whole regions */
+    uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass (replay of the whole input) */
+    /* bytes of pages made and moved in the first pass (replay of the whole input) */
+    uint64_t pass_bytes;
+    bool paged;         /* whether the pools used pages, not whole regions */
     double waste;       /* the share of peak_reserved that exceeds peak_live, 0 to 1 */
     double ns_per_pair; /* nanoseconds for an allocation and its free; 0: not measured */
 };

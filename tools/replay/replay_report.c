@@ -64,9 +64,9 @@ static void put_sites(const struct input *input, FILE *stream) {
     }
 }
 
-/* Writes the allocations that failed when the trace was recorded (not those that fail in the
- * replay), for the failures before the input's call `call`. `*next` is the index of the first that
- * is not written yet. */
+/* Writes those allocations that failed when the trace was recorded (not those that fail in the
+ * replay) up to the input's call `call`. `*next` is the index of the first that is not written
+ * yet. */
 static void put_refusals(const struct events *events, uint32_t *next, uint64_t call,
                          struct report_calls *calls) {
     for (; *next < events->refusals_count && events->refusals[*next].event <= call; ++*next)

@@ -38,8 +38,8 @@ static int by_place(const void *left, const void *right) {
 }
 
 /*
- * Returns the index for an entry's block or region in an array that first has all allocations, and
- * behind them the regions of each device, since each device numbers its regions from 1.
+ * Returns the index of a log entry's allocation or region in an array that has all allocations
+ * first, and behind them the regions of each device, since each device numbers its regions from 1.
  */
 static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
     if (entry->op == LOG_ALLOCATE || entry->op == LOG_FREE)

@@ -44,7 +44,8 @@ static const char *print_mib(uint64_t bytes, char text[32]) {
     return text;
 }
 
-/* Prints how many calls of the device each pass made, and how many bytes of pages were moved. */
+/* Prints how many calls of the device each pass (replay of the whole input) made, and how many
+ * bytes of pages were moved. */
 static void put_pages(const struct shown *shown, FILE *stream) {
     const struct result *r = &shown->result;
     char text[32];

@@ -89,7 +89,8 @@ static bool read_file(struct source_lines *lines, const char *path) {
     lines->session = dw.dwfl_begin(session_callbacks());
     if (lines->session)
         lines->module = dw.dwfl_report_offline(lines->session, "", path, file);
-    if (!lines->module) { /* with a module, the session would close the file */
+    /* libdwfl closes the file with the session, but only if it has made a module of the file */
+    if (!lines->module) {
         close(file);
         return false;
     }

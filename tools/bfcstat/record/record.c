@@ -53,14 +53,14 @@ struct recording {
     /* tells which events of the next copy of the shared-memory segment are new */
     struct new_events unseen;
     struct event_order *order; /* puts allocations and frees of several threads into order */
-    /* whether the job was asked for its blocks in use, with which the order begins, even if it did
-     * not answer */
+    /* Whether the job was asked which blocks are in use, which the order of events begins with.
+     * True even if the job did not answer. */
     bool ordered;
-    /* when the last copy of the shared-memory segment and the copy before it were made: `looks_us`
-     * and `looked_us`, in microseconds by the job's clock */
+    /* When the shared-memory segment was copied last (`looks_us`) and the time before
+     * (`looked_us`), in microseconds by the job's clock. */
     uint64_t looked_us, looks_us;
-    /* when the job's shared-memory segment was created: 0 of the job's clock, which counts
-     * microseconds */
+    /* When the job's shared-memory segment was created. The job's clock counts microseconds from
+     * then on. */
     uint64_t created_ns;
     bool events; /* whether all allocations and frees are written (--events) */
     unsigned long samples;
@@ -137,9 +137,9 @@ static size_t first_new_landmark(const struct recording *recording, const struct
     return first;
 }
 
-/* Returns the index of a landmark (an event that is neither an allocation nor a free) among the
- * events of all kinds; if it was overwritten there, the number of those events. Compares the
- * contents, because landmarks have numbers of their own. */
+/* Returns the index in job->events of a landmark (an event that is neither an allocation nor a
+ * free), or job->event_count if it was overwritten there. Compares the contents, because
+ * job->landmarks numbers its events differently. */
 static size_t find_event(const struct bfc_job *job, const struct bfc_event *landmark) {
     size_t i = job->event_count;
     while (i > 0 && (job->events[i - 1].what != landmark->what ||
@@ -149,8 +149,8 @@ static size_t find_event(const struct bfc_job *job, const struct bfc_event *land
     return i > 0 ? i - 1 : job->event_count;
 }
 
-/* Writes a failed allocation and the last events before it. If they were overwritten, writes no
- * events. */
+/* Writes a failed allocation and the last events before it. If the failure is no longer among the
+ * job's last events, writes the failure alone. */
 static void write_events(const struct recording *recording, const struct bfc_job *job,
                          const struct bfc_event *failure, double seconds) {
     size_t at = find_event(job, failure);
@@ -164,8 +164,8 @@ static void write_events(const struct recording *recording, const struct bfc_job
 }
 
 /* Writes the allocations that failed since the last sample, at most FAILURES_A_SAMPLE, each with
- * the events before it. `first` is the index of the first landmark since then. Returns whether any
- * allocation failed. */
+ * the events before it. `first` is the index of the first landmark since that sample. Returns
+ * whether any allocation failed. */
 static bool write_failures(const struct recording *recording, const struct bfc_job *job,
                            size_t first, double seconds) {
     unsigned failures = 0;
@@ -218,7 +218,8 @@ static struct bfc_event time_event(const struct recording *recording,
 }
 
 /* Writes the events that are new in this copy of the shared-memory segment, in an order in which
- * they can have happened. An event that fits nowhere yet is kept until the next call. */
+ * they can have happened. An event that contradicts the events so far is kept for the next call,
+ * except at the end of the recording. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
@@ -287,8 +288,8 @@ static bool write_calls_until(struct recording *recording, const struct bfc_job 
     return true;
 }
 
-/* Asks the job which call stacks hold its memory, and writes the answer. With --events, writes the
- * allocations and frees until then, too; returns whether it did. */
+/* Asks the job which call stacks hold its memory, and writes the answer. With --events, also writes
+ * the allocations and frees up to that answer; returns whether it did. */
 static bool write_who(struct recording *recording, const struct bfc_job *job) {
     struct bfc_who who;
     char reason[512];

@@ -54,8 +54,8 @@ static bool ask_job(struct target *target, struct bfc_who *who) {
                        sizeof target->reason);
 }
 
-/* Adds the job's allocations and frees to the list until the time is over, ^C is pressed, or the
- * job ends. */
+/* Adds the job's allocations and frees to `calls` for `seconds`, or until ^C is pressed or the job
+ * ends. */
 static void follow_job(struct target *target, struct calls *calls, double seconds) {
     struct sigaction action = {.sa_handler = on_signal};
     uint64_t end = bfc_now_ns() + (uint64_t)(seconds * 1e9);
@@ -95,9 +95,9 @@ static bool collect_last_calls(struct target *target, struct calls *calls, struc
     return good;
 }
 
-/* Collects the allocations and frees of the next `seconds`, or the last ones before now if that is
- * 0, and then the job's list of its blocks. The caller frees `calls` and `who` in any case. False:
- * target->reason says why. */
+/* Collects the allocations and frees of the next `seconds` (if that is 0, the last ones before
+ * now), and then the job's list of its blocks. The caller frees `calls` and `who` in any case.
+ * False: target->reason says why. */
 static bool collect_moment(struct target *target, double seconds, struct calls *calls,
                            struct bfc_who *who) {
     bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)

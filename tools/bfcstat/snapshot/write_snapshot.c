@@ -31,7 +31,7 @@ struct writing {
     /* For each site (call stack): number of the pickled object with its frames, plus 1; 0: not
      * written yet. */
     uint32_t *noted;
-    struct bfc_who_mark *living; /* blocks in use whose call stack is known, sorted by id */
+    struct bfc_who_mark *living; /* call stacks of blocks in use, sorted by the blocks' ids */
 };
 
 static const char *why_no_stack(const struct moment *m) {
@@ -243,13 +243,14 @@ bool write_pickle(struct moment *moment, FILE *file) {
     return good;
 }
 
-/* Bytes in use and bytes of all regions of a device. Where events are missing a counter may fall
- * below zero; it then wraps around, and is written as 0. */
+/* For one device: bytes in use as the program requested them (`live`), and bytes of all regions. If
+ * events are missing, a counter may fall below zero; it then wraps around, and is written as 0. */
 struct counters {
     uint64_t live, reserved;
 };
 
-/* Returns by how much an event changes the counters. */
+/* Returns by how much a call (an allocation, a free, or a region that was taken or given back) has
+ * changed the requested bytes in use and the bytes of all regions. */
 static struct counters change_of(const struct call *call) {
     uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
@@ -263,8 +264,8 @@ static struct counters change_of(const struct call *call) {
     };
 }
 
-/* Returns what the device's counters were before the first event of the list: what they are now,
- * less the changes by all events. */
+/* Returns the device's requested bytes in use and bytes of all regions before the first call in
+ * m->calls: their present values, less the changes by all those calls. */
 static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)

@@ -25,9 +25,9 @@ struct moment {
  * of memory. */
 bool write_pickle(struct moment *moment, FILE *file);
 
-/* Writes trace events in Chrome's format, which Perfetto reads: the bytes in use and the bytes of
- * all regions of each device as counters, and failed allocations. Times are in microseconds since
- * the job's shared-memory segment was created. */
+/* Writes trace events in Chrome's format, which Perfetto reads: for each device the requested bytes
+ * in use and the bytes of all regions as counters, and failed allocations. Times are in
+ * microseconds since the job's shared-memory segment was created. */
 void write_chrome_trace(const struct moment *moment, FILE *file);
 
 #endif

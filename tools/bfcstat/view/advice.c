@@ -17,16 +17,16 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* Whether more calls allocated in this way, past the pools, than the pools served, or more bytes
- * than the pools ever held at a time. */
+/* Whether the calls of this kind, which allocate in a way that the library does not serve, are more
+ * than the pools' allocations, or have more bytes than the pools ever held at a time. */
 static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
-/* How JAX is told to allocate with the driver's plain calls, which are pooled. JAX 0.10 allocates
- * by cuMemCreate with any setting. From 0.12 on, the flag prevents that; versions that do not know
- * the flag refuse to start with it. */
+/* Settings with which JAX allocates by the driver's plain calls, which are pooled. JAX 0.10
+ * allocates by cuMemCreate with any setting. From 0.12 on, the flag in XLA_FLAGS prevents that;
+ * versions that do not know this flag refuse to start with it. */
 #define JAX_ADVICE                                                                                 \
     "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
     "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"

@@ -95,7 +95,7 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
             text_duration(bfc_latency_quantile(bins, 1), c, sizeof c));
 }
 
-/* Whether the `address` of events of this kind is a duration in nanoseconds. */
+/* Whether events of this kind have a duration in nanoseconds in the field `address`. */
 static bool is_timed(enum bfc_event_kind kind) {
     return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
            kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED || kind == BFC_EVENT_SAVED_SLEEP ||

@@ -18,7 +18,8 @@
 struct family {
     const char *name, *type, *help;
     size_t offset; /* offset of the value in struct bfc_segment_pool or struct bfc_rung_counts */
-    double scale;  /* factor that converts the value to the family's base unit */
+    /* factor that converts the value to the metrics' unit, as nanoseconds to seconds */
+    double scale;
 };
 
 #define STATS(field) offsetof(struct bfc_segment_pool, stats.field)

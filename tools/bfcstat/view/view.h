@@ -43,8 +43,8 @@ struct tally {
 
 /* A file with a shared-memory segment's name that could not be read. */
 struct refusal {
-    char line[512];     /* "NAME: REASON", where NAME is the shared-memory segment's name */
-    bool of_permission; /* whether it could not be read because it belongs to another user */
+    char line[512];     /* "NAME: why the file could not be read"; NAME is the file's name */
+    bool of_permission; /* whether the file could not be read because it belongs to another user */
 };
 
 /* The result of reading all segments (the shared-memory files that jobs publish) of a folder
@@ -63,8 +63,8 @@ struct findings {
     size_t tally_count;
     /* number of jobs that were not read, because a user, or all users together, have too many */
     size_t left_out;
-    /* Number of pools that are not shown, although their jobs were read, because there were more
-     * than the bound allows. */
+    /* Number of pools that are not shown, although their jobs were read, because find_figures
+     * bounds the number of pools. */
     size_t left_out_pools;
     /* Number of files that were not read because the user in their names is not their owner. */
     size_t impostors;

@@ -145,7 +145,8 @@ static const char *shorten_name(const char *name, char *text, size_t size) {
         return name;
     for (const char *at = name; *at && used + 2 < size; at++) {
         static const char call[] = "operator";
-        if (begins_with(at, call)) { /* the signs < > in the name of an operator are no brackets */
+        /* "<" and ">" in the name of an operator, as in operator<, enclose no template arguments */
+        if (begins_with(at, call)) {
             size_t length = sizeof call - 1;
             length += begins_with(at + length, "()") ? 2 : strspn(at + length, "<>=-!");
             for (size_t i = 0; depth == 0 && i < length && used + 2 < size; i++)

@@ -22,9 +22,9 @@ void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 /* Writes all regions of the pools, and all their blocks except those that are free and ready. */
 void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
 
-/* Writes, for each allocation whose call stack was recorded and whose event has number `first` or
- * higher, which call stack (site) it was; nothing if there are none. Returns the number after the
- * last one, or `first`. */
+/* Writes the call stack (site) of each allocation whose event has number `first` or higher and
+ * whose call stack was recorded; nothing if there are none. Returns the number after the last such
+ * event's, or `first`. */
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
 
 /* Writes a line that says why it is not known which call stacks held the memory at the time `us`

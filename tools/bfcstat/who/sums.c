@@ -46,8 +46,8 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
     add_sum(&groups[i], sum);
 }
 
-/* Adds the memory of a call stack (site) to that of the place in the program where it allocates.
- * False: no memory for a copy of the place's text, which belongs to the sum of the place. */
+/* Adds the memory of a call stack (site) to the sum of the place in the program where it allocates.
+ * False: no memory for that sum's name. */
 static bool add_to_places(struct who_sums *sums, struct who_names *names,
                           const struct who_sum *sum) {
     char text[WHO_PLACE];

@@ -1,5 +1,5 @@
-/* bfcplan plot: draws a plan, or lifetimes of buffers. Lifetimes without an offset for each are
- * packed first. */
+/* bfcplan plot: draws a plan, or lifetimes of buffers. If the lifetimes have no offsets, a plan is
+ * made for them first. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -22,7 +22,7 @@
 bool progress_interrupted;
 
 static const struct progress_way *way;
-static enum stage stage; /* atomic: the current stage */
+static enum stage stage; /* atomic: the stage of its work in which bfcplan is */
 static bool have_plan;   /* atomic: whether there is a plan that is written after ^C */
 /* atomic: whether the terminal shows a line of progress, which must be wiped before other text */
 static bool shown;

@@ -342,8 +342,8 @@ static struct json_object *parse_pieces(struct json_tokener *tokener, const stru
         *end = at + json_tokener_get_parse_end(tokener);
         watch_add(PARSE_BYTES);
     }
-    /* After the value only blanks may follow. The pieces after it were not parsed, so they are
-     * checked here. */
+    /* After the JSON value only blanks may follow. The parser has read no further than the piece in
+     * which the value ends, so what follows the value is checked here. */
     *end += strspn(text->bytes + *end, " \t\r\n");
     if (*reason == json_tokener_success && *end < text->size)
         *reason = json_tokener_error_parse_unexpected;

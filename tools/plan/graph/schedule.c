@@ -8,8 +8,8 @@
 #include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
-/* for a graph with more nodes, only the best of the simple orders is chosen, since searching for a
- * better one takes too long */
+/* for a graph with more nodes, the order min-peak is only the best of the given, the breadth-first
+ * and the depth-first order, since a search for a better one takes too long */
 #define MOST_SEARCHED 10000
 /* how many changes of an order are tried between two readings of the clock */
 #define MOVES_PER_LOOK 64
@@ -282,8 +282,8 @@ static bool order_min_peak(struct scheduler *s, double seconds, uint32_t *nodes)
     double least = flow_cost(&s->flow, &s->scale, nodes).peak;
     order_dfs(s, other);
     keep_better(s, nodes, other, &least);
-    /* The order in the file may be impossible. That is no error here, where it is only one of
-     * several orders that are tried. */
+    /* The order in the file may be impossible. That is no error here, since only the best of
+     * several orders is kept. */
     s->error = &ignored;
     if (order_given(s, other))
         keep_better(s, nodes, other, &least);
