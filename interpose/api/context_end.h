@@ -15,12 +15,12 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
 CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
                          CUresult (*real)(CUdevice));
 
-/* To be called after a call that created the context, before the program gets the context. */
+/* To be called when the driver has created a context, before the program gets its handle. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context);
 
 /*
- * From this call on, reviews look for contexts that have ended unseen
- * (interpose/context/contexts.h).
+ * From this call on, reviews (interpose/context/contexts.h) look for contexts that have ended
+ * without a call that has a hook.
  */
 void bfc_context_serve_ends(void);
 

@@ -40,11 +40,11 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
 CUresult bfc_allocate_pitched(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t *pitch,
                               size_t width, size_t height, unsigned element);
 
-/* Counts an allocation past the pool that succeeded, so that a job in which little is pooled shows
- * why. `start` is what the call returned: an address or a handle. */
+/* Counts an allocation that did not come from a pool, so that bfcstat can show why little of a job
+ * is pooled. `start` is what the call returned: an address or a handle. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
 
-/* The bytes of an array's first level; an extent of 0 counts as 1. */
+/* Returns the bytes of an array without further mipmap levels; an extent of 0 counts as 1. */
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
                           size_t depth);
 

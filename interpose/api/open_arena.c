@@ -1,4 +1,4 @@
-/* Finds and makes arenas, and connects a new one to features, segment and reviews of contexts. */
+/* Finds the arena of a context, or makes it and tells the features of it. */
 #include "interpose/api/open_arena.h"
 
 #include "interpose/api/context_end.h"
@@ -35,8 +35,8 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     return arena ? bfc_arena_set_last(arena) : NULL;
 }
 
-/* Opens the arena of the current context or, if that was made from a green one, of the primary
- * context. It may be the thread's last one where the driver does not tell the current one's id. */
+/* Returns the arena of the current context or, if that was made from a green context, of the
+ * primary one. Without ids of contexts it may be the arena that the thread used last. */
 struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;

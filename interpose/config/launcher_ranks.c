@@ -7,7 +7,7 @@
 
 struct launcher {
     const char *rank, *local_rank, *ranks;
-    /* a variable that must be set too, since `rank` alone may come from elsewhere; NULL: none */
+    /* another variable that must be set, since other programs may set `rank`; NULL: none */
     const char *needs;
 };
 

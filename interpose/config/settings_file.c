@@ -80,8 +80,8 @@ static void report_unknown(struct reading *reading, const char *name) {
                 nearest ? "?" : "");
 }
 
-/* Reads one line, and changes `text`. A line that is not understood is reported in the first of the
- * two passes over the file. */
+/* Reads one line, and changes `text`. A file is read twice, and a line that is not understood is
+ * reported in the first of the two passes. */
 static void read_line(struct reading *reading, char *text, size_t length) {
     char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')

@@ -59,7 +59,7 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
     return result;
 }
 
-/* For calls after which the thread may have no current context, or another one. */
+/* To be called after driver calls by which the thread's current context may have changed. */
 static CUresult leave_context(CUresult result) {
     bfc_thread_arena.has_context = false;
     return result;
@@ -222,8 +222,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, real arguments, (void)0, place)
 
-/* Static assertions: a call has a row in the tables of calls that are made again exactly if its
- * constant in calls.inc says so. */
+/* Checks that the tables of calls that are made again after out of memory (RETRIED) have exactly
+ * those driver calls for which calls.inc says so. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"
@@ -344,7 +344,8 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
     return NULL;
 }
 
-/* Returns how many rows of `hooks` this process uses: without BFC_GATE not the last ones. */
+/* Returns how many rows of `hooks` are in use. The last rows are in use only if submissions are
+ * counted (BFC_GATE). */
 static size_t count_hooks(void) {
     enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) BFC_AWAKE_CALLS(ONE) };
     return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
@@ -355,7 +356,7 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 }
 
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
-    /* a quick check, as most names that a process looks up are not the driver's */
+    /* most names that a process looks up are not the driver's, so two letters are compared first */
     if (name[0] != 'c' || name[1] != 'u')
         return NULL;
     for (size_t i = 0; i < count_hooks(); i++)
@@ -369,7 +370,7 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
  * has. */
 static const struct {
     char symbol[56];
-    /* first version of CUDA for which cuGetProcAddress returns this variant if asked for the name
+    /* first version of CUDA for which cuGetProcAddress returns `symbol` if asked for that name
      * without its suffix */
     int version;
 } calls[] = {
@@ -429,7 +430,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* the newest CUDA version of which `calls` has all calls */
+    enum { NEWEST = 13050 }; /* `calls` has all driver calls of CUDA up to this version */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");

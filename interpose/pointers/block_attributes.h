@@ -1,6 +1,6 @@
 /*
- * Block attributes: what the library must remember of a live block beyond what its pool knows,
- * stored by the block's id, which is never reused. Few programs need any.
+ * Block attributes: whether SYNC_MEMOPS is set for a live block, and the IPC handle that the
+ * library gave out for it, stored by the block's id, which is never reused. Few programs need any.
  *
  * A hash table under a lock, which is not held across calls to other files. A process without
  * attributes pays one load a free. Thread-safe.
@@ -20,18 +20,18 @@ struct bfc_block_attributes {
     uint64_t id;       /* the block's id */
     const void *owner; /* the block's arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool exported;     /* the library has given the program `handle` for the block */
+    bool exported;     /* the library has given out the IPC handle `handle` for the block */
     CUipcMemHandle handle;
 };
 
 extern size_t bfc_block_attributes_count HIDDEN;
 
-/* Whether any block has attributes. */
+/* Whether any block has attributes: SYNC_MEMOPS, or an IPC handle. */
 static inline bool bfc_block_attributes_exist(void) {
     return bfc_load_acquire(&bfc_block_attributes_count) != 0;
 }
 
-/* The attributes of a block; false: it has none. */
+/* Returns what is stored for the block with this id; false: nothing. */
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
 /* Stores whether the program has set SYNC_MEMOPS. False: the host has no memory. */
