@@ -9,8 +9,8 @@
 #include "interpose/table/feature.h"
 
 /*
- * Returns the context's arena, which another thread may have published first. NULL: the host has no
- * memory.
+ * Makes the context's arena and publishes it, or returns the one that another thread has published
+ * first. NULL: the host has no memory.
  */
 static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
                                           unsigned long long id) {
@@ -23,7 +23,7 @@ static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcon
     return published;
 }
 
-/* Returns the living arena of the context, or a new one, and makes it the thread's last arena. */
+/* Returns the living arena of the context, or a new one, as the arena that the thread used last. */
 static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext context,
                                       unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_of_context(context, id);

@@ -50,12 +50,12 @@ struct bfc_options {
     double split_ratio;
     struct bfc_amount split_slack;
     uint64_t max_split; /* free blocks from this size on are not split; UINT64_MAX: all are */
-    int roundup; /* 0: sizes are not rounded; else each power of two has 1 << (roundup - 1) sizes */
+    int roundup;        /* 0: no rounding; else each power of two has 1 << (roundup - 1) sizes */
     uint64_t bypass_above;
     /* a number of bytes, or a fraction of the limit or of the device's memory, whichever is less */
     struct bfc_amount gc_threshold;
     bool yield;
-    unsigned last_resort; /* bit r is set if bfc_rung r may be tried before an allocation fails */
+    unsigned last_resort; /* bit r: enum bfc_rung r may be tried before an allocation fails */
     double wait;          /* seconds for which an allocation waits for other jobs */
     double sleep_idle, sleep_quantum; /* seconds; below 0: the word none */
     char sleep_to[256]; /* where memory is copied to: a folder's path, or the word memory */

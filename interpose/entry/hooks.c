@@ -168,8 +168,8 @@ BFC_ANSWERED_CALLS(ANSWERED)
     }
 BFC_ASKED_CALLS(ASKED)
 
-/* A hook for a call that begins a stream capture. The gate of capture.h keeps the library's own
- * calls out meanwhile. */
+/* A hook for a call that begins a stream capture. The gate (interpose/context/capture.h) keeps the
+ * library from recording or awaiting CUDA events meanwhile. */
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -189,8 +189,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
 
 /* A hook that makes the call again while it returns out of memory and the pools can give memory
  * back at `place`; `then` is done after a success. If the job's memory was moved off the device
- * (BFC_SLEEP_IDLE) and cannot be brought back, the call is not made again: the attempt to bring it
- * back has tried the same. */
+ * (BFC_SLEEP_IDLE) and cannot be brought back, the hook returns that error: the attempt to bring it
+ * back has already asked the pools to give memory back. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -241,7 +241,7 @@ BFC_MAKING_CALLS(RETRIED)
 BFC_BYPASS_CALLS(BYPASS)
 BFC_INCIDENTAL_CALLS(INCIDENTAL)
 
-/* A hook that waits after the call if SYNC_MEMOPS is set for a block that the call reads or
+/* A hook that waits for the call's stream if SYNC_MEMOPS is set for a block that the call reads or
  * writes. */
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \

@@ -34,11 +34,12 @@ static inline bool bfc_block_attributes_exist(void) {
 /* Returns what is stored for the block with this id; false: nothing. */
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Stores whether the program has set SYNC_MEMOPS. False: the host has no memory. */
+/* Stores whether the program has set SYNC_MEMOPS for the block `id` of the arena `owner`. False:
+ * the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
-/* Stores a handle, unless the block has one already, which is then returned in `handle`. False: the
- * host has no memory. */
+/* Stores the block's IPC handle, unless the block has one already, which is then returned in
+ * `handle`. False: the host has no memory. */
 bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle);
 
 /* Removes and returns the attributes of a block that was freed; false: it had none. */
