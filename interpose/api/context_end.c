@@ -135,7 +135,7 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
  * it (bfc_arena_close). */
 struct ending {
     CUcontext context;
-    uint64_t number;         /* what bfc_contexts_close returned */
+    uint64_t number;         /* the context's number, from bfc_contexts_close */
     struct bfc_arena *arena; /* the context's arena of device memory; NULL: it has none */
     struct bfc_arena *host;  /* the context's arena of host memory; NULL: it has none */
 };

@@ -1,9 +1,9 @@
 /*
- * The ends of contexts: the real call is made, and then everything that the library knew of the
- * context is forgotten.
+ * The ends of contexts: makes the driver's own call that ends one, and then makes the library
+ * forget everything about that context.
  *
- * Each function returns the driver's result. Which contexts a call ends is determined before the
- * real call, since afterwards another thread may have made a new context with the same handle.
+ * Each function returns the driver's result. Which contexts a call ends is determined before that
+ * call, since afterwards another thread may have made a new context with the same handle.
  */
 #ifndef BFC_INTERPOSE_CONTEXT_END_H
 #define BFC_INTERPOSE_CONTEXT_END_H

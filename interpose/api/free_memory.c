@@ -29,7 +29,7 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 struct free_call {
     const struct bfc_driver *driver;
     CUdeviceptr pointer;
-    /* whether the call is cuMemFreeAsync; if not, the next two fields have no meaning */
+    /* whether it is cuMemFreeAsync; if not, `stream` and `per_thread` have no meaning */
     bool in_stream_order;
     CUstream stream;
     bool per_thread;

@@ -1,4 +1,4 @@
-/* Finds the arena of a context, or makes it and tells the features of it. */
+/* Finds the arena of a context, or makes it and tells the library's features that it is there. */
 #include "interpose/api/open_arena.h"
 
 #include "interpose/api/context_end.h"

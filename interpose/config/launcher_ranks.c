@@ -1,4 +1,4 @@
-/* Ranks: a table of launchers and the environment variables that each of them sets. */
+/* Finds ranks: a table of launchers and of the environment variables that each of them sets. */
 #include "interpose/config/launcher_ranks.h"
 
 #include <stdio.h>

@@ -186,7 +186,9 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-    } /* any other error, such as a home that cannot be entered, means that there is no file */
+        /* any other error, such as a home directory that cannot be entered, means that there is no
+         * file */
+    }
     bfc_cancel_restore(cancel);
     return reading.errors;
 }

@@ -40,7 +40,7 @@ struct binding {
     /* whether the redirection is undone: pointers to hooks become pointers to the driver's
      * functions */
     bool undoes;
-    bool failed; /* whether some pointer could not be written */
+    bool failed; /* whether some pointer could not be replaced */
     /* the name of a driver call to which some object refers, and which has no hook but may need
      * one; or NULL */
     const char *unhooked;
@@ -49,7 +49,7 @@ struct binding {
 /* An object that dl_iterate_phdr has passed to its callback. */
 struct object {
     const struct dl_phdr_info *info;
-    struct link_map map; /* only l_addr and l_ld are set */
+    struct link_map map; /* the object's link map, but only l_addr and l_ld are set */
 };
 
 static uintptr_t page_size(void) {

@@ -74,7 +74,7 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
 }
 
 /* Whether a stream that the driver refused to destroy still captures. The library has forgotten the
- * mode of its capture, so the caller assumes the mode that forbids the most calls. */
+ * capture's mode, so destroy_stream assumes the mode that forbids the most calls. */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&

@@ -34,14 +34,14 @@ static bool finds_in_object(struct link_map *object, const char *name, const voi
     return object && bfc_real_dlsym(object, name) == real;
 }
 
-/* As for RTLD_DEFAULT: searches the global scope, then the scope of the caller's object. */
+/* Whether a look-up with RTLD_DEFAULT finds `real` in the global scope or that of the caller. */
 static bool finds_by_default(const char *name, const void *caller, const void *real) {
     return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* As for RTLD_NEXT: searches the objects that come after the caller's in the global scope or, if
- * `real` is not found there, in the scope of the caller's object. */
+/* Whether a look-up with RTLD_NEXT finds `real` in the objects after the caller's in the global
+ * scope or, if `real` is not found there, in the scope of the caller's object. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -207,7 +207,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    /* by this function CUPTI, and so a profiler, gets to see the calls of the runtime */
+    /* by cuGetExportTable CUPTI, and so a profiler, gets to see the calls of the runtime */
     if (strcmp(*name, "cuGetExportTable") == 0)
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);

@@ -14,7 +14,7 @@
 /* The runtimes whose calls may be answered by the library, by the version of their symbols. From
  * CUDA 12 on, a device's context is current in the driver as soon as cudaSetDevice has returned, so
  * the driver knows which context the runtime would use. CUDA 11's runtime may make the context
- * current later, so its calls are left alone. */
+ * current later, so the library does not answer its calls. */
 #define BFC_RUNTIMES(X)                                                                            \
     X(12, "libcudart.so.12")                                                                       \
     X(13, "libcudart.so.13")

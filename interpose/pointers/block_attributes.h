@@ -42,11 +42,11 @@ bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool o
  * `handle`. False: the host has no memory. */
 bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle);
 
-/* Removes and returns the attributes of a block that was freed; false: it had none. */
+/* Removes and returns what is stored for a block that was freed; false: nothing was. */
 bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Removes and returns the attributes of any one block of an arena that has ended; false: no block
- * of the arena has attributes any more. */
+/* Removes and returns what is stored for any one block of an arena that has ended; false: nothing
+ * is stored for the arena's blocks any more. */
 bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *attributes);
 
 #endif

@@ -27,10 +27,10 @@ CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer);
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
-/* Checks an address for the program's own calls of virtual memory management. Returns the address
- * itself, or, if a part of the range is pooled or imported, an address for which the driver refuses
- * every such call, as it does for memory from cudaMalloc. A pool's addresses may have pages behind
- * them, which the program must not get hold of, unmap or map over. */
+/* Checks an address that the program passes to calls such as cuMemMap and cuMemUnmap. Returns the
+ * address itself, or, if a part of the range is pooled or imported, an address for which the driver
+ * refuses every such call, as it does for memory from cudaMalloc. A pool's addresses may have pages
+ * behind them, which the program must not get hold of, unmap or map over. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
 /* whether an IPC handle of the driver's own was asked for (BFC_IPC=off); stays true */

@@ -1,4 +1,4 @@
-/* Keeps the attribute SYNC_MEMOPS in the driver's place. */
+/* Keeps the attribute SYNC_MEMOPS of pooled and imported blocks in the driver's place. */
 #include "interpose/pointers/sync_memops.h"
 
 #include "interpose/pointers/block_attributes.h"
