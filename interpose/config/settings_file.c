@@ -186,8 +186,7 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-        /* any other error, such as a home directory that cannot be entered, means that there is no
-         * file */
+        /* other errors, such as a home folder that cannot be entered, mean that there is no file */
     }
     bfc_cancel_restore(cancel);
     return reading.errors;

@@ -123,8 +123,7 @@ static uint64_t mapping_end(const struct bfc_pointer *span) {
     return (span->start + span->size + MAPPED_PAGE - 1) & ~(MAPPED_PAGE - 1);
 }
 
-/* writes the answer for the block where the driver's, for its region, differs; false: it does
- * not */
+/* writes the block's answer where the driver's, for its region, differs; false: it does not */
 static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
     if (bfc_pointer_is_spilled(span) && answer_for_spilled(span, attribute, data))
