@@ -1,7 +1,7 @@
 /*
- * Allocating for the program. The lists of decisions, in the order in which a call passes them, are
- * bfc_allocate (or bfc_allocate_hit), then allocate_with_all_checks or allocate_with_arena_checks
- * where a call is not as usual, then look_further where the pool has no memory.
+ * Allocates for the program: bfc_allocate and bfc_allocate_hit serve usual calls,
+ * allocate_with_arena_checks and allocate_with_all_checks unusual ones, and look_further those for
+ * which the pool has no memory.
  */
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -42,7 +42,8 @@ static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bf
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
                                       enum bfc_status status, CUresult error, uint64_t start);
 
-/* Notes an allocation that the arena has served. The program does not have its address yet. */
+/* Counts an allocation of the arena and records it as an event. It does so before the call returns,
+ * and so before the program can free the block. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
                                           size_t bytes, uint64_t start) {
     unsigned bin = bfc_size_bin(bytes);
@@ -85,8 +86,8 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return allocate_from_pool(driver, arena, pointer, bytes, 0);
 }
 
-/* Asks the pool for a hit, for a request that has to be checked first. Returns the pool's
- * status. */
+/* For a request of bfc_allocate_hit that is above bfc_arena_plain_most(arena): serves it if a free
+ * block of the pool can serve it at once; else returns BFC_OUT_OF_MEMORY. */
 static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
                                                       struct bfc_arena *arena, size_t bytes,
                                                       struct bfc_block_info *block) {
@@ -120,8 +121,8 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     return true;
 }
 
-/* Serves a request by the arena's placer. Without a placer, the pool would serve such a request
- * without a check. */
+/* Serves a request at an address of the plan that the job follows (BFC_PLAN). False: the plan has
+ * no address for it, the job follows no plan, or the request needs more checks. */
 static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
                                           size_t bytes) {
     const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
@@ -136,8 +137,8 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     return true;
 }
 
-/* Counts a call that a last resort has served; otherwise notes that there is no memory, as a wake
- * that fails does itself. */
+/* Counts an allocation that a last resort has served, or reports that there is no memory. Where
+ * `status` is BFC_ASLEEP, the failed attempt to wake the job has reported that already. */
 static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
     if (call->status == BFC_OK && result == CUDA_SUCCESS)
         note_allocation(call->arena, *call->pointer, call->bytes, start);
@@ -233,9 +234,9 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
     return result;
 }
 
-/* Answers a call that neither the pool nor a last resort has served. The answer is the driver's
- * error when the pool asked it for memory. But where the driver has only failed to make pages, its
- * cuMemAlloc may still succeed. */
+/* Answers a call that neither the pool nor a last resort has served: with out of memory, or with
+ * another error that the driver gave the pool. Where the host had no memory, or the driver has only
+ * failed to make pages, the driver's cuMemAlloc may still succeed and is called. */
 static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
     bool fatal = bfc_driver_is_fatal(call->error);

@@ -54,11 +54,11 @@ struct bfcpreload_block {
 
 struct bfcpreload_stats {
     uint64_t reserved;  /* bytes taken from the device: in_use + ready + pending + deferred */
-    uint64_t in_use;    /* blocks that the program holds, padding included */
-    uint64_t requested; /* bytes that the program asked for in these blocks */
+    uint64_t in_use;    /* bytes of the blocks that the program holds, padding included */
+    uint64_t requested; /* bytes that the program asked for, without padding */
     uint64_t ready;     /* bytes that are free, and safe to hand out at once */
     uint64_t pending;   /* bytes that are free, but that work under way may still use */
-    uint64_t deferred;  /* bytes that were freed during a stream capture */
+    uint64_t deferred;  /* bytes that were freed during a stream capture, not reusable yet */
     uint64_t largest_free;
     uint64_t regions, blocks; /* numbers of regions and of blocks */
     uint64_t peak_reserved, peak_in_use, peak_requested;
@@ -71,7 +71,7 @@ struct bfcpreload_stats {
 /* Returns the library's value of BFCPRELOAD_INTERFACE. */
 BFCPRELOAD_FUNCTION unsigned bfc_interface(void);
 
-/* The block, in use or free, that holds `address`: O(1). `size`: sizeof *block. */
+/* Describes the block, in use or free, that holds `address`: O(1). `size`: sizeof *block. */
 BFCPRELOAD_FUNCTION int bfc_block_info(const void *address, struct bfcpreload_block *block,
                                        size_t size);
 
@@ -97,9 +97,9 @@ BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *block
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);
 
-/* From interface 2 on. What this thread allocates until the matching bfc_tag_pop is tagged `name`,
- * below the tags that it has already; bfcstat who --by=tag sums up by tag. The first 63 bytes
- * count, which are copied. Push returns how many tags the thread had. */
+/* Exists if bfc_interface() is 2 or more. What this thread allocates until the matching bfc_tag_pop
+ * is tagged `name`, below the tags that it has already; bfcstat who --by=tag sums up by tag. The
+ * first 63 bytes of `name` are copied. bfc_tag_push returns how many tags the thread had. */
 BFCPRELOAD_FUNCTION int bfc_tag_push(const char *name);
 BFCPRELOAD_FUNCTION int bfc_tag_pop(void);
 

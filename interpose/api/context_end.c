@@ -1,4 +1,4 @@
-/* Makes the library forget contexts that end, by a call with a hook or unseen. */
+/* Makes the library forget contexts that end, by a call that has a hook or in another way. */
 #include "interpose/api/context_end.h"
 
 #include <pthread.h>
@@ -20,7 +20,8 @@
 #include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
-/* Suspends what pools know of a context: its share in their fences, and frees in its streams. */
+/* Before a context ends: keeps all arenas from using the context's CUDA events, those of fences and
+ * those of frees in its streams. */
 static void suspend_context(CUcontext context) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
@@ -30,7 +31,8 @@ static void suspend_context(CUcontext context) {
     }
 }
 
-/* Resumes what pools know of the context, or, if it has `ended`, lets them forget it. */
+/* After suspend_context: if the context has `ended`, its CUDA events count as complete, otherwise
+ * arenas use them again. */
 static void conclude_context(CUcontext context, bool ended) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
@@ -40,7 +42,7 @@ static void conclude_context(CUcontext context, bool ended) {
     }
 }
 
-/* Ends an arena that has left the table, and drops the caller's reference. */
+/* Ends an arena that has left the table of arenas, and drops the caller's reference. */
 static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_exports_arena_ended(arena);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
@@ -59,9 +61,9 @@ static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsig
         end_arena(driver, arena);
 }
 
-/* The context's events are forgotten while its own arenas are still in the table: another thread
- * may still use such an arena, and must not query an event of the ended context. Its streams have
- * ended with it, and their handles may come to mean other streams. */
+/* Forgets an ended context. Its CUDA events go first, while its arenas are still in the table of
+ * arenas: another thread may use such an arena, and must not query an event of an ended context.
+ * Streams of the context are forgotten, too: their handles may come to mean other streams. */
 static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
     BFC_TELL_COUNTER(leave());
@@ -84,8 +86,7 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
  * other lock of the library when it takes it. */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* Ends the arenas whose contexts turned out to have ended when their handles were about to be
- * used. */
+/* Ends the arenas of which bfc_arena_lose has noted that their context had ended unseen. */
 static void end_lost(const struct bfc_driver *driver) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_take_lost())) {
@@ -130,11 +131,11 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
     bfc_reuse_context_made(driver, context);
 }
 
-/* A context that is about to end. The library's own calls enter it no more
- * (interpose/arena/arena.h). */
+/* A context that a call of the program is about to end. The library itself makes no more calls in
+ * it (bfc_arena_close). */
 struct ending {
     CUcontext context;
-    uint64_t number;         /* what bfc_contexts_close returned */
+    uint64_t number;         /* the context's number, from bfc_contexts_close */
     struct bfc_arena *arena; /* the context's arena of device memory; NULL: it has none */
     struct bfc_arena *host;  /* the context's arena of host memory; NULL: it has none */
 };
@@ -154,8 +155,8 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/* Forgets the ended context, unless another thread has done so, because that thread has got a new
- * context with the same handle. */
+/* Forgets the ended context, unless another thread has done so already: a thread that was given the
+ * same handle for a new context. */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
     if (!ending->number || bfc_contexts_open(ending->context, ending->number))

@@ -12,7 +12,7 @@
 CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
                                 enum bfc_forward_reason reason);
 
-/* Charges an allocation of the driver's to BFC_LIMIT. False: the limit leaves no room. */
+/* Counts an allocation that the driver is to serve against BFC_LIMIT. False: it does not fit. */
 bool bfc_forward_charge(struct bfc_arena *arena, size_t bytes);
 
 /* Does what bfc_forward_allocation does, in the arena's context, and counts the bytes against

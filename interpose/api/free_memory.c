@@ -1,5 +1,5 @@
-/* Freeing for the program. bfc_free and bfc_free_hit free blocks of the thread's last arena while
- * the process is as usual; they leave all other frees to free_with_all_checks. */
+/* Frees for the program. bfc_free and bfc_free_hit free blocks in the arena that the thread used
+ * last, while both flags of enum bfc_usual are set; free_with_all_checks serves all other frees. */
 #include "base/compiler.h"
 #include "interpose/api/memory.h"
 #include "interpose/arena/bypassed.h"
@@ -12,9 +12,9 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* A free that has failed before the runtime was entered. The runtime now passes it on to the
- * driver, and so to bfc_free, which must give the same answer. The runtime's own code lies in
- * between, so the error cannot be an argument. */
+/* A cudaFree that the library has answered with an error before it entered the runtime. The runtime
+ * then calls the driver's free, which is bfc_free and must return the same error. Since the
+ * runtime's code lies in between, the error is stored here. */
 static __thread struct {
     CUdeviceptr pointer; /* the address of which the free has failed; 0: there is none */
     CUresult result;
@@ -29,7 +29,7 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 struct free_call {
     const struct bfc_driver *driver;
     CUdeviceptr pointer;
-    /* whether the call is cuMemFreeAsync; if not, the next two fields have no meaning */
+    /* whether it is cuMemFreeAsync; if not, `stream` and `per_thread` have no meaning */
     bool in_stream_order;
     CUstream stream;
     bool per_thread;
@@ -99,8 +99,8 @@ static CUresult free_with_all_checks(const struct free_call *call) {
     return result;
 }
 
-/* Frees where bfc_free cannot do it at once: a feature may want to see the free, the block may have
- * attributes, or the address is the driver's or in another arena than the thread's last one. */
+/* Frees where bfc_free cannot do it at once: the process is not as usual, some block has attributes
+ * (block_attributes.h), or the address is not in the arena that the thread used last. */
 static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)

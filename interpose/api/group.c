@@ -1,4 +1,4 @@
-/* Groups, and what the program calls to begin and end one. */
+/* Groups (group.h): how they begin and end, and how blocks are cut from their ranges. */
 #include "interpose/api/group.h"
 
 #include "base/compiler.h"

@@ -1,8 +1,8 @@
 /*
  * Groups: blocks that one thread allocates in a row, as neighbours in one range.
  *
- * The range is a block of the pool from which each allocation cuts its own off the front; so each
- * is freed like any other. A group belongs to its thread and its arena.
+ * The range is one block of the pool. Each allocation cuts a block off its front, which the program
+ * frees like any other. A group belongs to its thread and its arena.
  */
 #ifndef BFC_INTERPOSE_GROUP_H
 #define BFC_INTERPOSE_GROUP_H

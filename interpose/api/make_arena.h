@@ -14,9 +14,9 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
 
 /*
  * The two halves of bfc_arena_make, for an arena of other memory. bfc_arena_begin returns an arena
- * with one reference, in which the caller sets the device, the home and the limits; NULL: the host
- * has no memory. bfc_arena_complete adds what every arena has: section, fences and pool; NULL: the
- * host has no memory, and the arena was dropped.
+ * with one reference, in which the caller sets `device`, `home` and the limits; NULL: the host has
+ * no memory. bfc_arena_complete adds the arena's section of the segment, its fences and its pool;
+ * NULL: the host has no memory, and the arena was dropped.
  */
 struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcontext context,
                                   unsigned long long id);

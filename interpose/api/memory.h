@@ -16,12 +16,12 @@
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
 CUresult bfc_free(CUdeviceptr pointer);
 /*
- * bfc_allocate_hit and bfc_free_hit serve only a call that the pool of the current context can
- * serve at once, for callers that are above the driver. That context has to be `context` (an
- * arena's id), and the thread's last call has to have been served from the same pool. Otherwise
- * both return false, as they do when no free block fits or the process is in an unusual state, such
- * as a capture; then nothing has happened, and nothing was counted. bfc_free_hit returns true also
- * for a block of the pool that could not be freed, and stores the error in `result`.
+ * bfc_allocate_hit and bfc_free_hit serve cudaMalloc and cudaFree before the runtime is entered, if
+ * the pool of the current context can do so at once. That context has to have the id `context`, and
+ * the thread's last call has to have been served from the same pool. Otherwise both return false,
+ * as they do when no free block fits or the process is in an unusual state, such as a capture; then
+ * nothing has happened, and nothing was counted. bfc_free_hit returns true also for a block of the
+ * pool that could not be freed, and stores the error in `result`.
  */
 bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);
@@ -40,11 +40,11 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
 CUresult bfc_allocate_pitched(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t *pitch,
                               size_t width, size_t height, unsigned element);
 
-/* Counts an allocation past the pool that succeeded, so that a job in which little is pooled shows
- * why. `start` is what the call returned: an address or a handle. */
+/* Counts an allocation that did not come from a pool, so that bfcstat can show why little of a job
+ * is pooled. `start` is what the call returned: an address or a handle. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
 
-/* The bytes of an array's first level; an extent of 0 counts as 1. */
+/* Returns the bytes of an array without further mipmap levels; an extent of 0 counts as 1. */
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
                           size_t depth);
 

@@ -16,7 +16,7 @@
 #define PAGE ((uint64_t)2 << 20)
 
 /* Sums up the room in all pools on the arena's device; `largest` is that of the arena's own pool.
- * Adds to `asleep` what these pools take back when they wake. */
+ * Adds to `asleep` the bytes that sleeping pools take from the device again when they wake. */
 static struct bfc_pool_room read_room(const struct bfc_arena *arena, uint64_t *asleep) {
     struct bfc_pool_room all = {0}, room;
     struct bfc_arena *one = NULL;
@@ -93,8 +93,8 @@ static CUresult read_memory_info(const struct bfc_driver *driver, const struct b
     return result;
 }
 
-/* Whether the answer needs the figures of an arena. Before the first allocation the driver's
- * figures are right, unless BFC_LIMIT or BFC_RESERVE leaves the program less. */
+/* Whether cuMemGetInfo must be answered from an arena's figures. Before the first allocation the
+ * driver's figures are right, unless BFC_LIMIT or BFC_RESERVE leaves the program less. */
 static bool needs_arena(const struct bfc_process *process) {
     const struct bfc_options *options = &process->options;
     bool unbounded = options->limit.bytes == UINT64_MAX && !(options->limit.fraction > 0);

@@ -1,4 +1,4 @@
-/* Finds and makes arenas, and connects a new one to features, segment and reviews of contexts. */
+/* Finds the arena of a context, or makes it and tells the library's features that it is there. */
 #include "interpose/api/open_arena.h"
 
 #include "interpose/api/context_end.h"
@@ -9,8 +9,8 @@
 #include "interpose/table/feature.h"
 
 /*
- * Returns the context's arena, which another thread may have published first. NULL: the host has no
- * memory.
+ * Makes the context's arena and publishes it, or returns the one that another thread has published
+ * first. NULL: the host has no memory.
  */
 static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
                                           unsigned long long id) {
@@ -23,7 +23,7 @@ static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcon
     return published;
 }
 
-/* Returns the living arena of the context, or a new one, and makes it the thread's last arena. */
+/* Returns the living arena of the context, or a new one, as the arena that the thread used last. */
 static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext context,
                                       unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_of_context(context, id);
@@ -35,8 +35,8 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     return arena ? bfc_arena_set_last(arena) : NULL;
 }
 
-/* Opens the arena of the current context or, if that was made from a green one, of the primary
- * context. It may be the thread's last one where the driver does not tell the current one's id. */
+/* Returns the arena of the current context or, if that was made from a green context, of the
+ * primary one. Without ids of contexts it may be the arena that the thread used last. */
 struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;

@@ -16,8 +16,8 @@ struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forwa
 
 /*
  * The arena of the calling thread's current context, made now if it is new. NULL if there is no
- * current context, or no pool can be made for it; `reason` says why. Valid until the thread's
- * next call here or of bfc_arena_of. The driver is asked each time, since a thread's context may
+ * current context, or no pool can be made for it; `reason` says why. Valid until the thread next
+ * calls this function or bfc_arena_of. The driver is asked each time, since a thread's context may
  * change, and end, by calls that no hook sees.
  */
 static inline struct bfc_arena *bfc_current_arena(const struct bfc_driver *driver,

@@ -1,4 +1,4 @@
-/* Counts allocations that the driver serves without the pool, and makes those of pitched memory. */
+/* Counts allocations that the driver serves without the pool, and serves cuMemAllocPitch. */
 #include "interpose/api/memory.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/config/process.h"
@@ -11,8 +11,8 @@ static bool gives_address(enum bfc_bypass_kind kind) {
     return kind != BFC_BYPASS_VMM && kind != BFC_BYPASS_ARRAY;
 }
 
-/* The segment is made here too, at the first allocation of whatever kind, since it must also
- * explain a job whose allocations never come to the pool. */
+/* Makes the segment if there is none, since it must also explain a job whose allocations never come
+ * to a pool. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)

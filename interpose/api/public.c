@@ -12,8 +12,8 @@ unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;
 }
 
-/* Copies a struct of this version into one of the caller's version, which may be larger or smaller.
- * Fields that only the caller's version has become zero. */
+/* Copies a struct of the library into one of the program, which may be of another version and so
+ * larger or smaller. Fields that the library does not know become zero. */
 static void hand_over(void *to, size_t to_size, const void *from, size_t from_size) {
     memset(to, 0, to_size);
     memcpy(to, from, to_size < from_size ? to_size : from_size);
@@ -75,7 +75,8 @@ static void add_stats(struct bfcpreload_stats *to, const struct bfc_pool_stats *
         to->largest_free = from->largest_free;
 }
 
-/* The next living arena, of any device if `device` is negative, with a reference to drop. */
+/* Returns the living arena after `previous`, of any device if `device` is negative, with a
+ * reference that the caller must drop. */
 static struct bfc_arena *next_arena(int device, struct bfc_arena *previous) {
     if (!bfc_process_if_made())
         return NULL;

@@ -1,4 +1,4 @@
-/* Ranks: a table of launchers and the environment variables that each of them sets. */
+/* Finds ranks: a table of launchers and of the environment variables that each of them sets. */
 #include "interpose/config/launcher_ranks.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 struct launcher {
     const char *rank, *local_rank, *ranks;
-    /* a variable that must be set too, since `rank` alone may come from elsewhere; NULL: none */
+    /* another variable that must be set, since other programs may set `rank`; NULL: none */
     const char *needs;
 };
 

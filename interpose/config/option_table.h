@@ -40,7 +40,7 @@ struct bfc_options {
     uint64_t growth_max;
     struct bfc_amount preallocate;
     int backing;       /* enum bfc_backing */
-    double page_slack; /* a part of the most bytes that were ever requested */
+    double page_slack; /* BFC_SLACK: a part of the most bytes that were ever requested */
     int page;          /* enum bfc_page_rule (pool/pool.h): how large new pages are */
     struct bfc_amount limit;
     struct bfc_amount reserve;
@@ -50,15 +50,15 @@ struct bfc_options {
     double split_ratio;
     struct bfc_amount split_slack;
     uint64_t max_split; /* free blocks from this size on are not split; UINT64_MAX: all are */
-    int roundup; /* 0: sizes are not rounded; else each power of two has 1 << (roundup - 1) sizes */
+    int roundup;        /* 0: no rounding; else each power of two has 1 << (roundup - 1) sizes */
     uint64_t bypass_above;
     /* a number of bytes, or a fraction of the limit or of the device's memory, whichever is less */
     struct bfc_amount gc_threshold;
     bool yield;
-    unsigned last_resort; /* bit r is set if bfc_rung r may be tried before an allocation fails */
+    unsigned last_resort; /* bit r: enum bfc_rung r may be tried before an allocation fails */
     double wait;          /* seconds for which an allocation waits for other jobs */
-    double sleep_idle, sleep_quantum; /* seconds; below 0: not used */
-    char sleep_to[256];               /* a folder's path, or the word memory */
+    double sleep_idle, sleep_quantum; /* seconds; below 0: the word none */
+    char sleep_to[256]; /* where memory is copied to: a folder's path, or the word memory */
     double trim_idle; /* seconds after which idle regions are given back; below 0: they are kept */
     /* whether dlopen's flag RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable
      * before the options are read */
@@ -86,7 +86,7 @@ enum bfc_option_kind {
     BFC_OPTION_SIZE,
     BFC_OPTION_NUMBER, /* a decimal number; the word none is accepted if it is the default */
     BFC_OPTION_WHOLE,  /* a whole number, stored like BFC_OPTION_NUMBER */
-    BFC_OPTION_AMOUNT, /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_AMOUNT, /* a size, or a fraction between 0 and 1 of the device's memory; or none */
     BFC_OPTION_SHARE,  /* like BFC_OPTION_AMOUNT, except that 0 is accepted and none is not */
     BFC_OPTION_FILE,   /* a path, or none, or the word in `choices` */
     BFC_OPTION_WORDS, /* some of the words in `choices`, or all, or none; bit i is set for word i */
@@ -107,7 +107,7 @@ struct bfc_option {
     /* BFC_OPTION_CHOICE, WORDS: the words, separated by ", "; FILE: a word that is accepted in
      * place of a path, or NULL */
     const char *choices;
-    uint64_t least, most; /* for SIZE in bytes; also for NUMBER and WHOLE */
+    uint64_t least, most; /* the range of a SIZE (in bytes), NUMBER or WHOLE */
     size_t offset;        /* offset of the value in struct bfc_options */
     const char *meaning;
 };

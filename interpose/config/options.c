@@ -315,8 +315,8 @@ static void write_complaint(const struct complaint *complaint, const char *forma
         complaint->complain(complaint->context, line);
 }
 
-/* Complains about a value that is not accepted, and says which value is used instead. That is
- * known, since all settings files are read before the environment. */
+/* Complains about a value that is not accepted, and says which value holds instead: the default, or
+ * that of a settings file, since those are read before the environment. */
 static void complain_malformed(const struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];

@@ -19,7 +19,7 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
 
 /* Sets one option from text. BFC_MODE also sets the options that the mode chooses, except those
  * that have a value of their own, set before or after. False: the value is malformed or out of
- * range; then only `unread` has changed. */
+ * range; then only `options->unread` has changed. */
 bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
                     const char *value);
 
@@ -30,7 +30,7 @@ bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_o
  * pooled; NULL: there is none. */
 const char *bfc_options_unread(const struct bfc_options *options);
 
-/* Returns the variable's name that is most like the unknown `name`, or NULL if none is like it. */
+/* Returns the name of a variable that is most like the unknown `name`; NULL: none is like it. */
 const char *bfc_option_nearest(const char *name);
 
 /* Reads every variable that begins with BFC_. A former name counts only where the present name is

@@ -61,9 +61,9 @@ static bool executable_matches(const char *patterns) {
     return called && bfc_patterns_match(patterns, called);
 }
 
-/* Whether compute-sanitizer runs this program. It checks accesses against whole allocations, so
- * with a pool it would check against regions. It sets these variables for the program that it
- * starts (observed with version 12.9). */
+/* Whether compute-sanitizer runs this program. It compares accesses with the driver's allocations,
+ * which would be the pool's whole regions. It sets the variables that are read here (observed with
+ * version 12.9). */
 static bool is_watched(void) {
     const char *injected = getenv("NVTX_INJECTION64_PATH");
     return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
@@ -130,9 +130,9 @@ static unsigned read_settings(struct bfc_process *process) {
     return errors + bfc_left_out_settle(options, keep_complaint, process);
 }
 
-/* Maps memory of zeros for the state, which the kernel sets to zero in any child with a copy of
- * this process's memory, even after a raw clone, which calls no atfork handler. NULL: the host has
- * no memory, or the kernel is older than Linux 4.14, which cannot do that. */
+/* Maps memory of zeros for the process's state. The kernel sets it to zero in any child with a copy
+ * of this process's memory, even after a raw clone, which calls no atfork handler. NULL: the host
+ * has no memory, or the kernel is older than Linux 4.14, which cannot do that. */
 static struct bfc_process *map_process(void) {
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);
     if (process && madvise(process, sizeof *process, MADV_WIPEONFORK) != 0) {
@@ -202,7 +202,7 @@ bool bfc_process_read_options(struct bfc_options *options) {
     return pools;
 }
 
-/* The state may be of zeros, in a forked child. Then `usual` is 0 already. */
+/* In a forked child the state may be all zeros; then `usual` has no flag left to clear. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)

@@ -1,5 +1,4 @@
-/* A hash table of the names of hooks, by the address of the name, with the ways by which each was
- * found. */
+/* The ways by which each hook was found, in a hash table by the address of the hook's name. */
 #include "interpose/config/routes.h"
 
 #include <stdbool.h>
@@ -14,10 +13,10 @@ enum { PLACES = 512 };
 
 static struct place {
     const char *name; /* atomic; NULL: the entry is unused */
-    unsigned seen;    /* atomic: bit r is set if the hook was found by route r (enum bfc_route) */
+    unsigned seen;    /* atomic: bit r is set if the hook was found in way r (enum bfc_route) */
 } places[PLACES];
 
-static bool begun; /* atomic: whether the options are read, so that routes are logged at once */
+static bool begun; /* atomic: whether BFC_LOG is known, so that bfc_routes_note itself logs */
 
 static void write_route(const char *name, unsigned route) {
     static const char *const words[BFC_ROUTES] = {"the symbol table", "dlsym", "cuGetProcAddress",
@@ -25,7 +24,7 @@ static void write_route(const char *name, unsigned route) {
     bfc_log(BFC_LOG_DEBUG, "hook %s: found by %s", name, words[route]);
 }
 
-/* Returns the table's entry for a name, which is made if there is none. NULL: the table is full. */
+/* Returns the hash table's entry for a name, a new one if needed. NULL: the table is full. */
 static struct place *place_of_name(const char *name) {
     size_t first = (uintptr_t)name / 8;
     for (size_t i = 0; i < PLACES; i++) {
@@ -37,8 +36,8 @@ static struct place *place_of_name(const char *name) {
     return NULL;
 }
 
-/* Sets the route's bit, and then reads `begun`, while bfc_routes_begin sets `begun` and then reads
- * the bits. So each route is logged, perhaps twice. */
+/* Sets the bit of `route`, and then reads `begun`, while bfc_routes_begin sets `begun` and then
+ * reads the bits. So each way by which a hook was found is logged, perhaps twice. */
 void bfc_routes_note(const char *name, enum bfc_route route) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << route) & 1u << route) &&

@@ -1,15 +1,15 @@
 /*
  * Records how a program found each of the library's hooks, for BFC_LOG=debug.
  *
- * Most hooks are found before the options are read, so each is recorded, and logged later. Each
- * hook is logged once for each way of finding it. Lock-free; allocates nothing.
+ * A route is one way of finding a hook. Most hooks are found before the options are read, so each
+ * route is recorded first, and logged once later. Lock-free; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_ROUTES_H
 #define BFC_INTERPOSE_ROUTES_H
 
 enum bfc_route {
-    /* by the driver's symbol table, or by addresses that the loader bound from it, which were
-     * redirected */
+    /* the loader found the hook in the driver's symbol table, or had filled a pointer from that
+     * table, and the library has redirected the table or the pointer */
     BFC_ROUTE_SYMBOL_TABLE,
     BFC_ROUTE_DLSYM,        /* the program looked the hook up by dlsym or dlvsym */
     BFC_ROUTE_PROC_ADDRESS, /* the program looked the hook up by cuGetProcAddress */
@@ -21,8 +21,8 @@ enum bfc_route {
  * the same name. */
 void bfc_routes_note(const char *name, enum bfc_route route);
 
-/* To be called once the options are read: logs what was recorded so far. What comes later is logged
- * at once. */
+/* To be called once the options are read: logs what was recorded so far. What is recorded later is
+ * logged at once. */
 void bfc_routes_begin(void);
 
 #endif

@@ -80,8 +80,8 @@ static void report_unknown(struct reading *reading, const char *name) {
                 nearest ? "?" : "");
 }
 
-/* Reads one line, and changes `text`. A line that is not understood is reported in the first of the
- * two passes over the file. */
+/* Reads one line, and changes `text`. A file is read twice, and a line that is not understood is
+ * reported in the first of the two passes. */
 static void read_line(struct reading *reading, char *text, size_t length) {
     char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')
@@ -186,7 +186,8 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-    } /* any other error, such as a home that cannot be entered, means that there is no file */
+        /* other errors, such as a home folder that cannot be entered, mean that there is no file */
+    }
     bfc_cancel_restore(cancel);
     return reading.errors;
 }

@@ -27,9 +27,9 @@ struct bfc_settings_listener {
  * home. A relative XDG_CONFIG_HOME is ignored, as its specification demands. */
 bool bfc_user_settings(char *const *environment, char *path, size_t size);
 
-/* Reads both files into `options`; a line that is not accepted changes nothing. A missing file is
- * no error. Returns the number of complaints. Not to be called in a process that runs with more
- * rights than its user (AT_SECURE). */
+/* Reads the machine's and the user's file into `options`; a line that is not accepted changes
+ * nothing. A missing file is no error. Returns the number of complaints. Not to be called in a
+ * process that runs with more rights than its user (AT_SECURE). */
 unsigned bfc_settings_read(struct bfc_options *options, char *const *environment,
                            const struct bfc_settings_listener *listener);
 

@@ -40,16 +40,16 @@ struct binding {
     /* whether the redirection is undone: pointers to hooks become pointers to the driver's
      * functions */
     bool undoes;
-    bool failed; /* whether some pointer could not be written */
-    /* the name of a driver call that some object refers to and that may need a hook it has not; or
-     * NULL */
+    bool failed; /* whether some pointer could not be replaced */
+    /* the name of a driver call to which some object refers, and which has no hook but may need
+     * one; or NULL */
     const char *unhooked;
 };
 
 /* An object that dl_iterate_phdr has passed to its callback. */
 struct object {
     const struct dl_phdr_info *info;
-    struct link_map map; /* only l_addr and l_ld are set */
+    struct link_map map; /* the object's link map, but only l_addr and l_ld are set */
 };
 
 static uintptr_t page_size(void) {
@@ -118,8 +118,7 @@ static size_t count_symbols(const struct bfc_dynamic *dynamic) {
     return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
 }
 
-/* Returns what is to replace `address`, the present value of the driver's symbol `name`; 0: it
- * stays. */
+/* Returns what replaces `address`, the present value of the driver's symbol `name`; 0: nothing. */
 static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
     if (name[0] != 'c' || name[1] != 'u')
         return 0;
@@ -163,8 +162,8 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
 }
 
 /* Records the name if it is a driver call that is newer than this library's tables, and so may
- * submit work uncounted. Other libraries have names that begin with cu, too, so the driver is
- * searched for it. */
+ * submit work that BFC_GATE does not count. The driver is searched for the name, since other
+ * libraries have names that begin with cu, too. */
 static void note_unhooked(struct binding *binding, const char *name) {
     bool may_be = name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
     if (may_be && bfc_counter && bfc_hook_may_lack(name, 0) &&
@@ -240,7 +239,7 @@ static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map 
     return false;
 }
 
-/* as the loader lists it; constant once the driver's functions are published */
+/* the driver, as the loader lists it; constant once its functions are published */
 static const struct link_map *driver_library;
 
 static void note_names(struct binding *binding, const struct bfc_dynamic *dynamic,
@@ -251,8 +250,8 @@ static void note_names(struct binding *binding, const struct bfc_dynamic *dynami
     }
 }
 
-/* Searches an object that was loaded after the driver for calls without a hook. The loader has
- * bound its other calls to the hooks. */
+/* Searches an object that was loaded after the driver for driver calls without a hook. The loader
+ * has bound the object's other driver calls to the hooks. */
 static void look_at_names(const void *code) {
     struct binding binding = {.library = driver_library};
     const struct link_map *object = bfc_object_of(code);
@@ -274,8 +273,8 @@ static void explain_sealed(void) {
                                "they are: nothing is pooled");
 }
 
-/* Redirects the driver, and publishes its functions only after that. If the redirection failed,
- * nothing is pooled. */
+/* Redirects the driver's symbols to the hooks, and only then publishes the driver's functions. If
+ * the redirection failed, nothing is pooled. */
 static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     driver_library = library;
@@ -287,8 +286,8 @@ static const struct bfc_driver *adopt_driver(const struct link_map *library, boo
     return driver;
 }
 
-/* Asks the loader whether the driver is loaded. RTLD_NEXT would not find it, since it is usually
- * opened with RTLD_LOCAL. In glibc a handle from dlopen is a link map. */
+/* Asks the loader whether the driver is loaded. RTLD_NEXT would not find the driver, since it is
+ * usually opened with RTLD_LOCAL. In glibc a handle from dlopen is a link map. */
 static const struct bfc_driver *find_driver(void) {
     const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     bfc_forget_dl_error();
@@ -300,8 +299,7 @@ void bfc_bind_loaded_driver(void) {
     bfc_driver();
 }
 
-/* atomic: how many objects the loader had added in all when find_driver_name last searched them; 0:
- * it never did */
+/* atomic: the loader's count of added objects when find_driver_name last searched them; 0: never */
 static unsigned long long looked_at;
 
 static int find_driver_name(struct dl_phdr_info *info, size_t size, void *context) {
@@ -323,8 +321,8 @@ static void look_again(void) {
     errno = error;
 }
 
-/* Redirects a driver that was loaded together with the program. It is found without dlopen, which
- * at this time would run initialisers out of their order. */
+/* Redirects the symbols of a driver that was loaded together with the program. The driver is found
+ * without dlopen, which at this time would run initialisers out of their order. */
 static void look_at_start(void) {
     static bool looked; /* only written while there is one thread */
     if (looked)

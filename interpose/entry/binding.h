@@ -17,8 +17,8 @@
 #include <link.h>
 
 /*
- * If the driver is loaded, redirects its symbol table and the references that were bound before.
- * Once that is done, further calls have no effect. If some memory cannot be written, all is
+ * If the driver is loaded, redirects its symbol table and the references that were bound to it
+ * before. Once that is done, further calls have no effect. If some memory cannot be written, all is
  * restored and nothing is pooled. Thread-safe; none of the library's locks may be held.
  */
 void bfc_bind_loaded_driver(void);

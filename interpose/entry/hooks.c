@@ -59,7 +59,7 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
     return result;
 }
 
-/* For calls after which the thread may have no current context, or another one. */
+/* To be called after driver calls by which the thread's current context may have changed. */
 static CUresult leave_context(CUresult result) {
     bfc_thread_arena.has_context = false;
     return result;
@@ -74,7 +74,7 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
 }
 
 /* Whether a stream that the driver refused to destroy still captures. The library has forgotten the
- * mode of its capture, so the caller assumes the mode that forbids the most calls. */
+ * capture's mode, so destroy_stream assumes the mode that forbids the most calls. */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&
@@ -168,8 +168,8 @@ BFC_ANSWERED_CALLS(ANSWERED)
     }
 BFC_ASKED_CALLS(ASKED)
 
-/* A hook for a call that begins a stream capture. The gate of capture.h keeps the library's own
- * calls out meanwhile. */
+/* A hook for a call that begins a stream capture. The gate (interpose/context/capture.h) keeps the
+ * library from recording or awaiting CUDA events meanwhile. */
 #define CAPTURE(name, parameters, arguments, mode, per_thread)                                     \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -189,8 +189,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
 
 /* A hook that makes the call again while it returns out of memory and the pools can give memory
  * back at `place`; `then` is done after a success. If the job's memory was moved off the device
- * (BFC_SLEEP_IDLE) and cannot be brought back, the call is not made again: the attempt to bring it
- * back has tried the same. */
+ * (BFC_SLEEP_IDLE) and cannot be brought back, the hook returns that error: the attempt to bring it
+ * back has already asked the pools to give memory back. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -222,8 +222,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, real arguments, (void)0, place)
 
-/* Static assertions: a call has a row in the tables of calls that are made again exactly if its
- * constant in calls.inc says so. */
+/* Checks that the tables of calls that are made again after out of memory (RETRIED) have exactly
+ * those driver calls for which calls.inc says so. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"
@@ -241,7 +241,7 @@ BFC_MAKING_CALLS(RETRIED)
 BFC_BYPASS_CALLS(BYPASS)
 BFC_INCIDENTAL_CALLS(INCIDENTAL)
 
-/* A hook that waits after the call if SYNC_MEMOPS is set for a block that the call reads or
+/* A hook that waits for the call's stream if SYNC_MEMOPS is set for a block that the call reads or
  * writes. */
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
@@ -344,7 +344,8 @@ void *bfc_hook_replacement(const struct bfc_hook *hook) {
     return NULL;
 }
 
-/* Returns how many rows of `hooks` this process uses: without BFC_GATE not the last ones. */
+/* Returns how many rows of `hooks` are in use. The last rows are in use only if submissions are
+ * counted (BFC_GATE). */
 static size_t count_hooks(void) {
     enum { ONLY_COUNTED = 0 BFC_SUBMISSION_CALLS(ONE) BFC_AWAKE_CALLS(ONE) };
     return sizeof hooks / sizeof hooks[0] - (bfc_counter ? 0 : ONLY_COUNTED);
@@ -355,7 +356,7 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
 }
 
 const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
-    /* a quick check, as most names that a process looks up are not the driver's */
+    /* most names that a process looks up are not the driver's, so two letters are compared first */
     if (name[0] != 'c' || name[1] != 'u')
         return NULL;
     for (size_t i = 0; i < count_hooks(); i++)
@@ -369,7 +370,7 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
  * has. */
 static const struct {
     char symbol[56];
-    /* first version of CUDA for which cuGetProcAddress returns this variant if asked for the name
+    /* first version of CUDA for which cuGetProcAddress returns `symbol` if asked for that name
      * without its suffix */
     int version;
 } calls[] = {
@@ -429,7 +430,7 @@ static bool is_of_other_header(const char *name) {
 }
 
 bool bfc_hook_may_lack(const char *name, int version) {
-    enum { NEWEST = 13050 }; /* the newest CUDA version of which `calls` has all calls */
+    enum { NEWEST = 13050 }; /* `calls` has all driver calls of CUDA up to this version */
     if (is_of_other_header(name))
         return false;
     size_t length = strcspn(name, "_");

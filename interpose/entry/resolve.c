@@ -34,14 +34,14 @@ static bool finds_in_object(struct link_map *object, const char *name, const voi
     return object && bfc_real_dlsym(object, name) == real;
 }
 
-/* As for RTLD_DEFAULT: searches the global scope, then the scope of the caller's object. */
+/* Whether a look-up with RTLD_DEFAULT finds `real` in the global scope or that of the caller. */
 static bool finds_by_default(const char *name, const void *caller, const void *real) {
     return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* As for RTLD_NEXT: searches the objects that come after the caller's in the global scope or, if
- * `real` is not found there, in the scope of the caller's object. */
+/* Whether a look-up with RTLD_NEXT finds `real` in the objects after the caller's in the global
+ * scope or, if `real` is not found there, in the scope of the caller's object. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -102,8 +102,9 @@ static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call 
     return bfc_runtime_entry(version, call);
 }
 
-/* A look-up without a version cannot find this library's exports, so what it finds is a runtime's
- * own function. */
+/* Answers a look-up without a version: with the library's function, if it would find that of the
+ * only loaded runtime. It does not find the library's by itself, since these are exported as hidden
+ * versioned symbols (name@VERSION). */
 static void *resolve_without_version(void *handle, enum bfc_runtime_call call, const void *caller) {
     struct bfc_runtimes runtimes;
     bfc_runtimes_find(&runtimes);
@@ -117,8 +118,8 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
     return NULL;
 }
 
-/* Returns what a look-up with a version would find without this library. In calls from here,
- * RTLD_NEXT means the objects after this library. */
+/* Returns what a look-up with a version would find without this library. (RTLD_NEXT in a call from
+ * here means the objects after this library.) */
 static void *find_natively(void *handle, const char *name, const char *version,
                            const void *caller) {
     void *found = bfc_real_dlvsym(RTLD_NEXT, name, version);
@@ -126,9 +127,9 @@ static void *find_natively(void *handle, const char *name, const char *version,
     return object && object->l_name[0] ? bfc_real_dlvsym(object, name, version) : found;
 }
 
-/* Answers a look-up with a version. If the real look-up goes through all objects, it may find this
- * library's export. If it would find nothing else, the program must get its error, so the name is
- * replaced by one that does not exist, in the form of glibc's error message. */
+/* Answers a look-up with a version, which may find this library's own export. If no other object
+ * has the symbol, the program must get an error, so `*name` is replaced by a name that does not
+ * exist, worded like glibc's error message. */
 static void *resolve_versioned(void *handle, const char **name, const char **version,
                                enum bfc_runtime_call call, const void *caller) {
     static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
@@ -206,7 +207,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    /* by this function CUPTI, and so a profiler, gets to see the calls of the runtime */
+    /* by cuGetExportTable CUPTI, and so a profiler, gets to see the calls of the runtime */
     if (strcmp(*name, "cuGetExportTable") == 0)
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);

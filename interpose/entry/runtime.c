@@ -20,11 +20,11 @@ enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
 unsigned long bfc_loads = 1;
 
-/* For each version, the runtime that every caller means. It stays loaded, since its callers are
- * linked to it, and only a call of dlopen can add another one. So an entry is valid while its
- * `found_at` equals bfc_loads. Each field is atomic. */
+/* For each version of the CUDA runtime, the loaded runtime that every caller means. It stays
+ * loaded, since its callers are linked to it, and only a call of dlopen can add another one. So an
+ * entry is valid while its `found_at` equals bfc_loads. Each field is atomic. */
 static struct {
-    /* the value of bfc_loads when the runtime was found; 0: none is loaded, or several are */
+    /* the value of bfc_loads when the runtime was found; 0: it must be searched for */
     unsigned long found_at;
     bool ready; /* whether cudaMalloc and cudaFree of this runtime may be answered by the library */
     void *calls[BFC_RUNTIME_CALL_COUNT];
@@ -34,8 +34,8 @@ static struct {
  * passed to the runtime. watched: a profiler may want to see the runtime's calls. */
 static bool exiting, watched;
 
-/* For the calling thread and each version: the id of the context in which a call of the runtime has
- * succeeded; 0: there is none, or the thread's last arena is not of that context. */
+/* For the calling thread and each version of the runtime: the id of the context in which a call of
+ * the runtime has succeeded; 0: none, or the thread used the arena of another context last. */
 static __thread struct {
     unsigned long long context[BFC_RUNTIME_VERSIONS];
     unsigned left; /* how many calls remain until the loaded objects are searched again */
@@ -62,8 +62,9 @@ static bool is_wanted(void) {
            (!bfc_load_seq_cst(&watched) && !is_injected());
 }
 
-/* Sets whether calls are answered here. is_wanted() is asked again after `ready` is stored, because
- * the process may have begun to exit, or a profiler may have been attached, in between. */
+/* Sets whether the library answers calls of the runtime. is_wanted() is asked again after `ready`
+ * is stored, because the process may have begun to exit, or a profiler may have been attached, in
+ * between. */
 static void set_ready(enum bfc_runtime_version version, bool may) {
     bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
     if (may && !is_wanted())
@@ -99,7 +100,7 @@ static void note_found(enum bfc_runtime_version version, const struct bfc_runtim
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
-    /* without options, which are read at the first allocation, the next call must search again */
+    /* before the options are read, at the first allocation, the result is not kept */
     bool lasts = sole && bfc_process_if_made();
     bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
@@ -128,7 +129,8 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* Returns the runtime's function. NULL only if the runtime has been unloaded. */
+/* Returns the function of the runtime that the caller means. NULL only if that runtime was
+ * unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))
@@ -144,9 +146,9 @@ static void forbid_at_exit(void *unused) {
     forbid_entry(&exiting);
 }
 
-/* From the exit of the process on, passes every call to the runtime. The runtime registers its own
- * exit handlers when it is initialised, before this call, and handlers run in reverse order: so
- * this one runs first. */
+/* Makes every call go to the runtime once the process exits. The runtime registers its own exit
+ * handlers when it is initialised, before this function is called, and handlers run in reverse
+ * order: so forbid_at_exit runs first. */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!bfc_exchange_relaxed(&asked[version], true))
@@ -191,8 +193,8 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     return learn_from(version, result);
 }
 
-/* Passes a free that failed with `result` on to the runtime. Its driver call reaches the library's
- * hook, which answers with `result`, so that the runtime handles and remembers the error itself. */
+/* Passes a free that failed with `result` on to the runtime. The runtime calls the driver's free,
+ * whose hook answers with `result`, so that the runtime handles and remembers the error itself. */
 static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, CUresult result,
                               const void *caller) {
     bfc_free_answered((CUdeviceptr)pointer, result);
@@ -222,7 +224,8 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
 }
 
 /* A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
- * current context, so calls are passed to the runtime until one has succeeded again. */
+ * current context, so cudaMalloc and cudaFree are passed to the runtime until one of them succeeds
+ * there. */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     int (*real)(int);
     *(void **)&real = find_real(version, BFC_CALL_cudaSetDevice, caller);

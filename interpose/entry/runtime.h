@@ -30,7 +30,7 @@ extern unsigned long bfc_loads HIDDEN;
  */
 void bfc_runtime_watched(void);
 
-/* The library's own function that takes the place of a runtime's. */
+/* Returns the library's own function that a program gets in place of a runtime's. */
 void *bfc_runtime_entry(enum bfc_runtime_version version, enum bfc_runtime_call call);
 
 #endif

@@ -68,12 +68,12 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
 }
 
 static bool busy; /* a spin lock that guards `last`: whether a thread holds it */
-/* the result of the last walk; its field `loaded` is 0 before the first one */
+/* the result of the last walk over the loaded objects; its `loaded` is 0 before the first one */
 static struct bfc_runtimes last;
 
-/* Takes the lock that guards `last`, which threads hold only while they copy it. False: the lock
- * could not be got, perhaps because another thread held it when this process was forked; then the
- * caller walks over the objects by itself. */
+/* Takes the lock that guards `last`, which threads hold only while they copy `last`. False: the
+ * lock could not be got, perhaps because another thread held it when this process was forked; then
+ * the caller walks over the objects by itself. */
 static bool enter_search(void) {
     for (int tries = 0; tries < 100; tries++) {
         if (!bfc_exchange_acquire(&busy, true))
@@ -128,8 +128,8 @@ static void *find_in_scope(const struct link_map *object, const char *name, cons
     return found;
 }
 
-/* Returns the next function of this name after this library in the global scope, unless a runtime
- * has it; then, or if there is none, the next one with this symbol version. */
+/* Searches the global scope after this library. Returns the first function `name`, unless that is a
+ * runtime's; then, or if there is none, the first one with the symbol version `version`. */
 static void *find_next(const char *name, const char *version) {
     const char *its_version;
     void *next = bfc_real_dlsym(RTLD_NEXT, name);

@@ -14,7 +14,7 @@
 /* The runtimes whose calls may be answered by the library, by the version of their symbols. From
  * CUDA 12 on, a device's context is current in the driver as soon as cudaSetDevice has returned, so
  * the driver knows which context the runtime would use. CUDA 11's runtime may make the context
- * current later, so its calls are left alone. */
+ * current later, so the library does not answer its calls. */
 #define BFC_RUNTIMES(X)                                                                            \
     X(12, "libcudart.so.12")                                                                       \
     X(13, "libcudart.so.13")
@@ -43,22 +43,22 @@ struct bfc_runtimes {
     /* how many objects the loader had loaded and unloaded in all before the walk */
     unsigned long long loaded, unloaded;
     struct {
-        unsigned count; /* how many loaded runtimes have symbols of this version */
-        /* the functions of the first runtime of this version */
+        unsigned count; /* how many runtimes with one symbol version are loaded */
+        /* the functions of the first one of these runtimes */
         void *calls[BFC_RUNTIME_CALL_COUNT];
     } of[BFC_RUNTIME_VERSIONS];
-    /* whether a library that is no runtime exports cudaMalloc, as tools that intercept the runtime
-     * do */
+    /* whether a library that is no CUDA runtime exports cudaMalloc, as tools that intercept the
+     * runtime do */
     bool others;
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 
-/* Whether every caller must mean the same runtime: exactly one of `version` is loaded, and `others`
- * is not set. */
+/* Whether every caller must mean the same runtime: exactly one of `version` is loaded, and only
+ * CUDA runtimes export cudaMalloc. */
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version);
 
 /* The runtime's function that the caller at `address` would be bound to without this library: that
- * of the only runtime of this version, or else the next one after this library in the caller's
+ * of the only loaded runtime of `version`, or else the next one after this library in the caller's
  * scope. NULL: there is none. */
 void *bfc_runtimes_call(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                         enum bfc_runtime_call call, const void *address);

@@ -18,8 +18,8 @@
 
 typedef CUresult entry(WORDS(DECLARE));
 
-/* The driver call of each wrapper; NULL: the wrapper is free. Wrappers are taken in order, under
- * the lock, and never given back. */
+/* Wrapper i passes its calls on to places[i]; NULL: the wrapper is free. Wrappers are taken in
+ * order, under `lock`, and never given back. */
 enum { PLACES = 8 };
 static entry *places[PLACES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,8 +57,8 @@ bool bfc_unknown_begins(const char *name) {
            (strstr(name, "Capture") || strstr(name, "capture"));
 }
 
-/* Returns the index of the call's wrapper, for which a free one is taken if needed; -1: all are in
- * use. */
+/* Returns the index of the wrapper of a driver call, which gets a free one if it has none; -1: all
+ * are in use. */
 static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);

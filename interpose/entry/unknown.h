@@ -16,8 +16,8 @@ bool bfc_unknown_begins(const char *name);
 
 /*
  * Returns what a program gets for `name` instead of `real`, a driver call without a hook: its
- * wrapper, the same each time, or `real` itself if it does not begin captures. `real` is also
- * returned if all wrappers are in use; then a capture counts as under way from now on.
+ * wrapper, the same each time, or `real` itself if calls of that name begin no captures. `real` is
+ * also returned if all wrappers are in use; then a capture counts as under way from now on.
  */
 void *bfc_unknown_entry(const char *name, void *real);
 

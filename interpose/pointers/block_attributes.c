@@ -1,4 +1,4 @@
-/* Block attributes, in a hash table with chains. */
+/* What is stored for single blocks (SYNC_MEMOPS, IPC handles), in a hash table with chains. */
 #include "interpose/pointers/block_attributes.h"
 
 #include <pthread.h>
@@ -16,10 +16,11 @@ struct entry {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *chains[CHAINS];
-size_t bfc_block_attributes_count; /* atomic: the number of entries; read without the lock */
+/* atomic: the number of blocks with attributes; read without the lock */
+size_t bfc_block_attributes_count;
 
-/* Returns the link to the block's entry, or to the end of its chain if there is none. Ids rise by
- * one, so that their low bits spread well over the chains. */
+/* Returns the link to the block's entry in the hash table, or to the end of its chain if there is
+ * none. Ids rise by one, so that their low bits spread well over the chains. */
 static struct entry **find_entry(uint64_t id) {
     struct entry **link = &chains[id % CHAINS];
     while (*link && (*link)->attributes.id != id)
@@ -37,7 +38,7 @@ static struct entry *find_or_add_entry(uint64_t id, const void *owner) {
     return *link;
 }
 
-/* Removes the entry to which `*link` points; false: there is none. */
+/* Removes the entry to which `*link` points from the hash table; false: it points to none. */
 static bool take_out_entry(struct entry **link, struct bfc_block_attributes *attributes) {
     struct entry *entry = *link;
     if (!entry)

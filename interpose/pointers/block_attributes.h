@@ -1,6 +1,6 @@
 /*
- * Block attributes: what the library must remember of a live block beyond what its pool knows,
- * stored by the block's id, which is never reused. Few programs need any.
+ * Block attributes: whether SYNC_MEMOPS is set for a live block, and the IPC handle that the
+ * library gave out for it, stored by the block's id, which is never reused. Few programs need any.
  *
  * A hash table under a lock, which is not held across calls to other files. A process without
  * attributes pays one load a free. Thread-safe.
@@ -20,32 +20,33 @@ struct bfc_block_attributes {
     uint64_t id;       /* the block's id */
     const void *owner; /* the block's arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool exported;     /* the library has given the program `handle` for the block */
+    bool exported;     /* the library has given out the IPC handle `handle` for the block */
     CUipcMemHandle handle;
 };
 
 extern size_t bfc_block_attributes_count HIDDEN;
 
-/* Whether any block has attributes. */
+/* Whether any block has attributes: SYNC_MEMOPS, or an IPC handle. */
 static inline bool bfc_block_attributes_exist(void) {
     return bfc_load_acquire(&bfc_block_attributes_count) != 0;
 }
 
-/* The attributes of a block; false: it has none. */
+/* Returns what is stored for the block with this id; false: nothing. */
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Stores whether the program has set SYNC_MEMOPS. False: the host has no memory. */
+/* Stores whether the program has set SYNC_MEMOPS for the block `id` of the arena `owner`. False:
+ * the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
-/* Stores a handle, unless the block has one already, which is then returned in `handle`. False: the
- * host has no memory. */
+/* Stores the block's IPC handle, unless the block has one already, which is then returned in
+ * `handle`. False: the host has no memory. */
 bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle);
 
-/* Removes and returns the attributes of a block that was freed; false: it had none. */
+/* Removes and returns what is stored for a block that was freed; false: nothing was. */
 bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Removes and returns the attributes of any one block of an arena that has ended; false: no block
- * of the arena has attributes any more. */
+/* Removes and returns what is stored for any one block of an arena that has ended; false: nothing
+ * is stored for the arena's blocks any more. */
 bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *attributes);
 
 #endif

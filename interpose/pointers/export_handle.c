@@ -1,4 +1,4 @@
-/* Exporting pooled blocks. */
+/* Exports pooled blocks to other processes and devices. */
 #include "interpose/pointers/export_handle.h"
 
 #include <unistd.h>
@@ -83,10 +83,9 @@ static bool is_within(CUdeviceptr pointer, size_t size, const struct bfc_pointer
     return pointer >= start && pointer < end && size <= end - pointer;
 }
 
-/* Finds the pooled block that a range stands for. Ranges consist of pages, and blocks of smaller
- * granules, so programs round the start of a block down and its end up. So the range stands for a
- * block if it lies within the pages of that block, which begins at the range's start or within a
- * page of it. */
+/* Finds the pooled block that a range stands for. Ranges consist of pages of the host's page size;
+ * a block need not begin or end at one, so programs round its start down and its end up. The range
+ * stands for a block in its first page that, rounded this way, holds the whole range. */
 static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *span) {
     uint64_t page = page_size();
     for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
@@ -126,8 +125,8 @@ static bool is_foreign(CUdeviceptr pointer) {
     return span.kind == BFC_POINTER_FOREIGN;
 }
 
-/* Looking at the two ends is enough: if both are the program's, so is what lies between them, or
- * the driver refuses the range because not all of it is mapped. */
+/* Only the range's two ends are looked at: if both are the program's, so is what lies between them,
+ * or the driver refuses the range because not all of it is mapped. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
     bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
     return foreign ? pointer : BFC_NOWHERE;

@@ -27,13 +27,14 @@ CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer);
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
-/* Checks an address for the program's own calls of virtual memory management. Returns the address
- * itself, or, if a part of the range is pooled or imported, an address for which the driver refuses
- * every such call, as it does for memory from cudaMalloc. A pool's addresses may have pages behind
- * them, which the program must not get hold of, unmap or map over. */
+/* Checks an address that the program passes to calls such as cuMemMap and cuMemUnmap. Returns the
+ * address itself, or, if a part of the range is pooled or imported, an address for which the driver
+ * refuses every such call, as it does for memory from cudaMalloc. A pool's addresses may have pages
+ * behind them, which the program must not get hold of, unmap or map over. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
-extern bool bfc_has_exported_native; /* whether BFC_IPC=off applies; once true, it stays true */
+/* whether an IPC handle of the driver's own was asked for (BFC_IPC=off); stays true */
+extern bool bfc_has_exported_native;
 
 /* Whether the driver itself must serve allocations, because BFC_IPC=off is set and this process has
  * exported a block. */
@@ -41,12 +42,12 @@ static inline bool bfc_exports_need_own(void) {
     return bfc_load_relaxed(&bfc_has_exported_native);
 }
 
-/* To be called before a free of the block at `start`. Returns the block's id if it has attributes,
- * which must be removed after the free, else 0. */
+/* To be called before a free of the block at `start`. Returns the block's id if SYNC_MEMOPS or an
+ * IPC handle is stored for it, which bfc_exports_freed must then remove; else 0. */
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start);
 
-/* bfc_exports_freed removes the attributes of a block that was freed, bfc_exports_arena_ended those
- * of all blocks of an arena whose context has ended. */
+/* bfc_exports_freed removes what is stored for a block that was freed (block_attributes.h),
+ * bfc_exports_arena_ended what is stored for all blocks of an arena whose context has ended. */
 void bfc_exports_freed(uint64_t id);
 void bfc_exports_arena_ended(const struct bfc_arena *arena);
 

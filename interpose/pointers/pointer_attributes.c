@@ -8,16 +8,16 @@
 #include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/sharing.h"
 
-/* Where the library numbers blocks for CU_POINTER_ATTRIBUTE_BUFFER_ID: above all ids that a driver
- * counts up to, and positive where a program keeps an id signed. */
+/* Added to a block's id for CU_POINTER_ATTRIBUTE_BUFFER_ID: above all ids that a driver counts up
+ * to, and positive where a program keeps an id signed. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)
 
 static bool is_ours(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED || span->kind == BFC_POINTER_IMPORTED;
 }
 
-/* Returns the address about which the driver is asked: the pointer's own, or for freed memory one
- * at which nothing is allocated. */
+/* Returns the address about which the driver is asked: `pointer`, or for freed memory an address at
+ * which nothing is allocated. */
 static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer) {
     return span->kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer;
 }
@@ -39,8 +39,7 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
     return CUDA_SUCCESS;
 }
 
-/* Makes the block safe to use for devices other than that of its context, such as a network
- * card. */
+/* Makes the block safe to use by devices other than its context's, such as a network card. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     if (span->kind != BFC_POINTER_POOLED)
         return CUDA_SUCCESS;
@@ -48,8 +47,8 @@ static CUresult show_region(const struct bfc_driver *driver, const struct bfc_po
     return bfc_share_block(driver, span->arena, span->start);
 }
 
-/* Returns the context in which the pages were allocated or opened. NULL: the memory is not made of
- * pages, and the driver itself knows its context. */
+/* Returns the context in which the pages of a block were allocated or opened. NULL: the block is
+ * not made of pages, so that the driver itself knows the context. */
 static CUcontext context_of_pages(const struct bfc_pointer *span) {
     if (span->kind == BFC_POINTER_IMPORTED)
         return span->of_pages;
@@ -66,16 +65,16 @@ static bool put_int(void *data, int value) {
     return true;
 }
 
-/* Writes 0 or 1. The header does not say how wide a boolean is, but the driver has written all of
- * its bytes, so writing the first one is enough. */
+/* Writes 0 or 1. cuda.h does not say how wide a boolean is, but the driver has written all of its
+ * bytes before, so writing the first one is enough. */
 static bool put_truth(void *data, bool value) {
     *(unsigned char *)data = value;
     return true;
 }
 
-/* The functions below replace the driver's answer about one attribute. False: the driver's answer
- * is right as it is. answer_for_pages is for pages, about which the driver answers otherwise than
- * about memory of cudaMalloc. */
+/* The functions below write the answer for one attribute where the driver's is wrong for a block;
+ * false: the driver's is right. answer_for_pages is for pages, about which the driver answers
+ * otherwise than about memory of cudaMalloc. */
 static bool answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
                              void *data) {
     switch ((int)attribute) {
@@ -112,8 +111,8 @@ static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribu
     }
 }
 
-/* What the driver maps for a block of its own is whole pages of 2 MiB, which small blocks share, as
- * was seen on an H100. */
+/* What the driver maps for an allocation of its own is whole pages of 2 MiB, which small
+ * allocations share, as was seen on an H100. */
 #define MAPPED_PAGE (2 * MIB)
 
 static uint64_t mapping_start(const struct bfc_pointer *span) {
@@ -124,7 +123,7 @@ static uint64_t mapping_end(const struct bfc_pointer *span) {
     return (span->start + span->size + MAPPED_PAGE - 1) & ~(MAPPED_PAGE - 1);
 }
 
-/* the driver answers for the region, for which SYNC_MEMOPS is off */
+/* writes the block's answer where the driver's, for its region, differs; false: it does not */
 static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
     if (bfc_pointer_is_spilled(span) && answer_for_spilled(span, attribute, data))
@@ -149,7 +148,7 @@ static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
     }
 }
 
-/* Answers for the block, but asks the driver too: its answer counts for attributes that
+/* Answers for a spilled block. The driver is asked, too: its answer counts for attributes that
  * answer_for_span does not know, and so does any error but CUDA_ERROR_INVALID_VALUE, which the
  * driver may return for host memory. */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
@@ -204,7 +203,7 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
     bfc_pointer_lookup(pointer, &span);
     if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value) {
         CUresult got = driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
-        /* The driver's answer of pages, but not of memory that it allocated. */
+        /* the driver says NOT_SUPPORTED of pages, but INVALID_VALUE of memory of cudaMalloc */
         return is_ours(&span) && got == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : got;
     }
     unsigned on;

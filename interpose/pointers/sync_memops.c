@@ -1,4 +1,4 @@
-/* Keeps the attribute SYNC_MEMOPS in the driver's place. */
+/* Keeps the attribute SYNC_MEMOPS of pooled and imported blocks in the driver's place. */
 #include "interpose/pointers/sync_memops.h"
 
 #include "interpose/pointers/block_attributes.h"
@@ -22,8 +22,8 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
            attributes.sync_memops;
 }
 
-/* Stores whether the attribute is set. If the attribute is to be cleared and is not set, there is
- * nothing to store. False: the host has no memory. */
+/* Stores whether SYNC_MEMOPS is set. If it is to be cleared and is not set, there is nothing to
+ * store. False: the host has no memory. */
 static bool note_state(const struct bfc_pointer *span, bool on) {
     bool noted = true;
     if (span->kind == BFC_POINTER_IMPORTED)
@@ -45,9 +45,9 @@ static bool has_pages(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
 }
 
-/* Asks the driver whether the program may set an attribute now. The driver's own attribute is off
- * already, so that clearing it changes nothing, and its answer is the one that the program gets.
- * For pages the driver supports no such call, which is no error here. */
+/* Asks the driver whether the program may set SYNC_MEMOPS now, by clearing the driver's own
+ * attribute, which is off already; the program gets the answer. For pages the driver does not
+ * support the attribute, which is no error here. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
     /* By NVIDIA's documentation all synchronous copies and sets of host memory wait anyway. */

@@ -27,9 +27,8 @@ CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_p
 void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
                             CUdeviceptr pointer);
 
-extern bool bfc_sync_memops_used HIDDEN; /* once true, it stays true */
+extern bool bfc_sync_memops_used HIDDEN; /* whether SYNC_MEMOPS was ever set for a block */
 
-/* Whether SYNC_MEMOPS was ever set for any block. */
 static inline bool bfc_sync_memops_is_used(void) {
     return bfc_load_relaxed(&bfc_sync_memops_used);
 }
