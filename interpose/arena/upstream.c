@@ -205,13 +205,15 @@ static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t byt
     return bfc_region_add(start, bytes, arena);
 }
 
-static uint64_t releases;
+static uint64_t releases; /* of all threads */
+static __thread uint64_t own_releases INITIAL_EXEC;
 
 uint64_t bfc_upstream_count_releases(void) {
-    return bfc_load_acquire(&releases);
+    return bfc_load_acquire(&releases) - own_releases;
 }
 
 void bfc_upstream_note_release(void) {
+    own_releases++;
     bfc_fetch_add_acq_rel(&releases, 1);
 }
 

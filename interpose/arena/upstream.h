@@ -14,8 +14,8 @@ enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_ad
                                              struct bfc_ask *ask);
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes, int *error);
 
-/* Returns how many regions and pages the pools of this process have given back so far;
- * bfc_upstream_note_release counts one. */
+/* Returns how many regions and pages other threads of this process have given back so far;
+ * bfc_upstream_note_release counts one of the calling thread. */
 uint64_t bfc_upstream_count_releases(void);
 void bfc_upstream_note_release(void);
 

@@ -96,8 +96,8 @@ static void log_given_back(uint64_t bytes, const char *what) {
         bfc_log_repeated(BFC_LOG_INFO, &seen, "%s %s", what, BFC_BYTES(bytes));
 }
 
-/* Whether any thread has given a region or page back since this thread last called this function.
- * If so, the driver's refusal may be out of date, and asking again is worth it. */
+/* Whether another thread has given a region or page back since this thread last called this
+ * function. If so, the driver's refusal may be out of date, and asking again is worth it. */
 static bool others_gave_back(void) {
     static __thread uint64_t seen INITIAL_EXEC;
     uint64_t before = seen;
