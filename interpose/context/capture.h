@@ -134,9 +134,9 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
 }
 
 /* A driver call that begins a capture is enclosed by bfc_capture_begin, which closes the gate, and
- * one of bfc_capture_began and bfc_capture_began_unknown, which open it again. A capture of unknown
- * mode is taken to forbid all calls, and is over only when the program ends it. After
- * bfc_capture_began_unknown the library never learns that the capture is over. */
+ * one of bfc_capture_began and, for a call that the library does not know,
+ * bfc_capture_began_unknown, which open it again. A capture of unknown mode is taken to forbid all
+ * calls until a hook sees it end, and one that an unknown call began, for ever. */
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);

@@ -474,8 +474,8 @@ typedef unsigned long long bfc_cuda_flags;
 #define BFC_STREAM_WAIT_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptsz, cuStreamSynchronize, (CUstream stream), (stream))
 
-/* All tables above, whose calls have a hook in each process. Each row: NAME, parameters, and at
- * least one more column. */
+/* All tables above: calls whose hooks every program is given, unlike those of submission_calls.h.
+ * Each row: NAME, parameters, and at least one more column. */
 #define BFC_HOOKED_CALLS(X)                                                                        \
     BFC_POOLED_CALLS(X)                                                                            \
     BFC_ANSWERED_CALLS(X)                                                                          \

@@ -1,11 +1,12 @@
 /*
  * Hole filling: places items one by one, each at the lowest offset that is free or in the smallest
- * hole that fits. It respects all constraints: pieces, pins and streams. A tree over the pieces in
- * the order of births, which has the latest deaths of placed pieces, finds those that are alive
- * with a given piece in O(log n) each. The idea is that of XLA's heap simulator and TFLite's greedy
- * planner.
+ * hole that fits. It respects all constraints: items of several pieces, given offsets, and the time
+ * that must lie between rows of different streams. A binary tree, whose leaves are the pieces in
+ * the order of births and whose other nodes hold the latest death of placed pieces below them,
+ * finds the pieces that are alive with a given one in O(log n) each. The idea is that of XLA's heap
+ * simulator and TFLite's greedy planner.
  *
- * Thread-safety: each thread needs its own struct fill; the arena is only read.
+ * Thread-safety: each thread needs its own struct fill; the problem (struct arena) is only read.
  */
 #ifndef BFC_PLAN_FILL_H
 #define BFC_PLAN_FILL_H

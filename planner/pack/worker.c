@@ -26,8 +26,8 @@
 #define RESTART_WORK 60000
 /* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
 #define SHORT_SEARCHES 12
-/* the node limit of a short search is this many times the number of its boxes, which suffices if
- * few nodes are given up */
+/* a short search visits at most this many nodes of the search tree (search.h) for each of its
+ * boxes, which suffices to place all boxes if few attempts lead to a dead end */
 #define SHORT_NODES_PER_BOX 8
 #define FARTHEST                                                                                   \
     0.7 /* share of the short searches that use the focus (enum search_focus) with which earlier   \

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* by how many events the stream and the loop may be shifted against each other in one alignment */
+/* by how many events the program's sequence of events (the stream) and the repeated loop may be
+ * shifted against each other in one alignment */
 #define REACH 16
 #define BAND (2 * REACH + 1) /* number of possible shifts, from -REACH to REACH */
 #define ROWS 64              /* how many events of the stream are aligned at once */

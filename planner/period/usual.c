@@ -169,9 +169,9 @@ static bool find_loop(struct search *search, bool *found) {
     return search->loop.tokens;
 }
 
-/* The loop and its alignment with the stream, but in the order of time (tokens are in reverse
- * order). A place is the number of an allocation in the repeated loop: place p is allocation number
- * p % length of the loop, called its slot. All places are below `end`. */
+/* A loop that the program repeats, and which of the program's allocations belong to which
+ * allocation of the loop; both in the order of time. Place p, counted over all repetitions of the
+ * loop, is that of its allocation number p % length, the slot of p. All places are below `end`. */
 struct course {
     const struct events *events;
     /* by allocation of the stream: its place; ALIGN_NOWHERE: it is not in the loop */

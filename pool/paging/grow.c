@@ -119,8 +119,9 @@ static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     return perform_release(pool);
 }
 
-/* Does what release_larger does, but only if pages would have to move for the request and free
- * blocks are so scattered that the size of new pages is bounded. */
+/* If pages would have to move for the request, and the size of new pages is bounded
+ * (page_growth_look), gives much larger ready pages back, so that smaller ones are made in their
+ * place. Returns how many bytes went back. */
 static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
     uint64_t bytes = round_to_pages(pool, request_size(request));
     bool moves = page_growth_room(pool, request->bytes) < bytes;

@@ -18,8 +18,9 @@ static bool is_too_large(const struct page *page, const struct block *ready, uin
            page_end(page) <= block_end(ready);
 }
 
-/* Finds the first run of pages that are too large for the request, among the pages behind the
- * addresses that the request would get. False: none of these pages is too large. */
+/* Finds, among the pages of the addresses that the request would get, the first run of pages so
+ * much larger than the request (page_growth_most) that smaller ones should take their place. False:
+ * there is none. */
 static bool find_span(struct bfc_pool *pool, const struct request *request, struct span *span) {
     const struct page_table *table = &pool->paging->table;
     uint64_t most = page_growth_most(pool, request_size(request));

@@ -12,8 +12,8 @@
 #include "pool/blocks/surgery.h"
 #include "pool/search/take.h"
 
-/* The most blocks that a search steps over from a block that is known to the address that is
- * wanted. */
+/* How many neighbouring blocks a search passes at most on its way from an address at which it knows
+ * a block to the address that it wants. */
 #define PLACE_STEPS 16
 
 /* The result of an attempt to allocate at a given address. Each value is the status that

@@ -21,9 +21,9 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/counter.h"
 
-/* How long, in all, falling asleep waits for threads that are inside calls and for work of the
- * device. The longer limit is for a fall by which another job gets its turn on the device, while
- * this program goes on working, since such a program may have much work queued. */
+/* How long, in all, putting the process to sleep waits for threads that are inside calls and for
+ * work of the device. FORCED_LIMIT_NS applies when a waiting job needs the memory while this
+ * program goes on working: such a program may have much work queued. */
 #define LIMIT_NS BFC_NS_PER_SECOND
 #define FORCED_LIMIT_NS (10 * BFC_NS_PER_SECOND)
 #define LOOK_NS UINT64_C(2000000)

@@ -14,9 +14,10 @@ struct bfc_sleeping {
 };
 extern struct bfc_sleeping bfc_sleeping;
 
-/* Takes the turn; a thread that is putting the process to sleep gives it up then, unless it does so
- * for a waiting job (sleep.h). False: the calling thread has the turn already, because a signal
- * handler or a tool's callback interrupts it meanwhile; or the process was forked. */
+/* Locks the turn (above). A thread that has it to put the process to sleep stops that and unlocks
+ * the turn; if it does so for a waiting job, then only if the caller is inside a submission
+ * (sleep.h). False: a signal handler or a tool's callback has interrupted the thread that has the
+ * turn, and calls this; or the process was forked. */
 bool bfc_turn_take(void);
 void bfc_turn_give(void);
 

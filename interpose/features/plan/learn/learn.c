@@ -425,8 +425,8 @@ static bool is_busy(const struct learner *learner) {
     return learner->state == LISTENS || (learner->state == FOLLOWS && learner->trims);
 }
 
-/* Whether the pool was seen to make calls since the thread's last visit. During a pause calls are
- * not counted. */
+/* Whether the program has called the learner's pool since the learning thread last looked at this
+ * learner. Calls are not counted while the learner pauses. */
 static bool has_moved(struct learner *learner) {
     uint64_t followed, missed;
     read_progress(learner, &followed, &missed);
