@@ -21,7 +21,7 @@
 enum {
     ENTRIES_MOST = 512, /* functions in all tables; table_stubs_*.S has as many stubs */
     TABLES_MOST = 32,
-    NESTED_MOST = 8, /* how deep calls of the tables' functions may nest in a thread */
+    NESTED_MOST = 4, /* how deep calls of the tables' functions may nest in a thread */
     STUB_BYTES = 16,
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The library exports what the list says, needs libc alone, and no version of it above glibc 2.31's.
+# The library exports what the list says, needs libc alone, no version of it above glibc 2.31's, and little
+# static thread-local storage.
 # usage: exports.sh LIBRARY LIST
 set -eu
 library=$1 list=$2
@@ -35,4 +36,9 @@ echo "highest version needed of glibc: $highest"
 [ "$(printf '%s\n2.31\n' "$highest" | sort -V | tail -n 1)" = 2.31 ] ||
     complain 'glibc 2.31 does not have these:' \
         "$(nm -D --undefined-only "$library" | grep -E 'GLIBC_2\.(3[2-9]|[4-9][0-9])')"
+
+# NVTX loads the library with dlopen where it is not preloaded. Then its thread-local variables, which are of
+# the initial-exec model, must fit into what glibc keeps free for such libraries: 1664 bytes by default.
+local=$((0x$(readelf -lW "$library" | awk '$1 == "TLS" { print substr($6, 3) }')))
+[ "$local" -le 1664 ] || complain "thread-local variables take $local bytes, more than 1664"
 exit $failed
