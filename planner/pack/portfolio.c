@@ -41,9 +41,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* Returns the peak that is good enough for a packing of the part: with it the part ends at the
- * arena's lower bound, or at the capacity that the user has given if that is higher. A lower one
- * than part->proved is known to be impossible. */
+/* Returns the wanted peak for a packing of the part: with it the part ends at the arena's lower
+ * bound, or at the capacity that the user has given if that is higher. The result is at least
+ * part->proved, because it is proved that no packing has a lower peak than that. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -71,8 +71,9 @@ static void advance_round(struct portfolio *portfolio) {
     portfolio->order++;
 }
 
-/* Chooses the next job of the first round, which packs each part in each fixed order. It takes all
- * parts in one order before the next order, so that soon all parts have a packing. */
+/* Chooses the next job of the first round, in which each part is packed once in each fixed order of
+ * boxes (ranks.h). All parts are packed in one order before the next order is used, so that soon
+ * every part has a packing. */
 static struct job next_greedy(struct portfolio *portfolio) {
     while (portfolio->order < FIXED_ORDERS) {
         struct arena_state *arena = &portfolio->arenas[portfolio->arena];
@@ -88,8 +89,8 @@ static struct job next_greedy(struct portfolio *portfolio) {
     return (struct job){.kind = JOB_NONE};
 }
 
-/* Chooses the next job after the first round. It takes the arenas in turn, and in the arena either
- * improves the part that ends highest or tries hole filling. */
+/* Chooses the next job after the first round. The arenas take turns. In an arena the job either
+ * improves the part that ends highest or packs the whole arena by hole filling (fill.h). */
 static struct job next_improvement(struct portfolio *portfolio) {
     for (uint32_t tried = 0; tried < portfolio->problem->count; tried++) {
         struct arena_state *arena =

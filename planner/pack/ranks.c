@@ -7,8 +7,8 @@
 #include "planner/common/random.h"
 
 /*
- * A weight that is this small compared with the others decides only between boxes that are equal by
- * the others.
+ * The weight of a trait that counts only between boxes that are equal by the other traits, whose
+ * weights are much larger.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
@@ -35,8 +35,8 @@ const struct weights fixed_orders[FIXED_ORDERS] = {
     {0, 1, 0.5, 1},
 };
 
-/* A binary tree: its leaves are the live bytes of the sections, and each other node is the larger
- * of its two children. */
+/* A binary tree over the sections of time. A leaf has the number of bytes that are live in its
+ * section; each other node has the larger value of its two children. */
 struct crowd_tree {
     uint64_t *most;
     uint32_t leaves;

@@ -33,8 +33,8 @@ extern const struct weights fixed_orders[FIXED_ORDERS];
 bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
                    const uint32_t *item, const uint64_t *spans);
 
-/* Computes the worth of each box as the sum of its traits times the weights. Boxes of higher worth
- * are placed earlier. */
+/* Computes the worth of each box as the sum of its traits, each multiplied by its weight. Boxes of
+ * higher worth are placed earlier. */
 void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights);
 
 /*
@@ -49,11 +49,11 @@ void ranks_disturb(double *worth, uint32_t n, uint64_t *random);
 double ranks_spread(const double *worth, uint32_t n);
 
 /*
- * Raises the worth of boxes in whose sections earlier packings failed, so that these boxes are
- * placed earlier, as constraint solvers weigh constraints by their failures (Boussemart, Hemery,
- * Lecoutre and Sais, ECAI 2004). `blame` has the number of failures of each section. The box of the
- * section with most failures gets `strength` times the spread of all worths, the others get less in
- * proportion.
+ * Raises the worth of boxes that are alive in sections of time in which earlier packings failed, so
+ * that these boxes are placed earlier, as constraint solvers weigh constraints by their failures
+ * (Boussemart, Hemery, Lecoutre and Sais, ECAI 2004). `blame` has the number of failures of each
+ * section. The box of the section with most failures gets `strength` times the spread of all
+ * worths, the others get less in proportion.
  */
 void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
                  double strength);

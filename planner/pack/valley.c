@@ -6,7 +6,8 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define BOXES_PER_LOOK 4096 /* the stop flag is read once in this many placed boxes */
+/* once in this many placed boxes the flag that ends a packing is read */
+#define BOXES_PER_LOOK 4096
 
 struct node {
     uint32_t death; /* the earliest death among the unplaced boxes below this node of the tree */
@@ -140,8 +141,8 @@ static bool is_promising(const struct node *node, uint32_t death, uint32_t best)
     return node->death <= death && node->rank < best;
 }
 
-/* Finds the box of the lowest rank below the node `top` that is alive only in sections before
- * `death`. Writes *best and *found only if its rank is below *best. */
+/* Of the unplaced boxes below the node `top` that are alive only in sections before `death`, finds
+ * the one of the lowest rank. Writes *best and *found only if that rank is below *best. */
 static void search_below(const struct valley *v, uint32_t top, uint32_t death, uint32_t *best,
                          uint32_t *found) {
     uint32_t stack[66];
