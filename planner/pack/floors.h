@@ -1,6 +1,6 @@
 /*
  * Raises the floors of boxes that are not placed yet. A floor is a lower limit of the offset that a
- * box can still have. Boxes of the same section are alive together and cannot overlap, so each
+ * box can still have. Boxes that are alive in the same section of time cannot overlap, so each
  * section limits the floors of its boxes, by the rule "not first" of scheduling on one machine
  * (Carlier and Pinson, Management Science 1989). Not thread-safe.
  */

@@ -67,7 +67,7 @@ struct part_state *arena_state_worst(struct arena_state *state);
 /* Returns whether it is proved that no plan of the arena has a lower peak. */
 bool arena_state_optimal(const struct arena_state *state);
 
-/* Writes the offsets of the arena's best plan; `offsets` is by item. */
+/* Writes the offsets of the arena's best plan; `offsets` has one element for each item. */
 void arena_state_offsets(const struct arena_state *state, uint64_t *offsets);
 
 #endif

@@ -7,13 +7,14 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-/* if neither a time nor a capacity is given, a run takes at least this long, unless no better plan
- * is possible */
+/* if the user gives neither a time limit nor a capacity, a run takes at least this long, unless no
+ * better plan is possible */
 #define ENOUGH_SECONDS 2.5
-/* if a capacity but no time is given, a run ends after this time even if it has not reached the
- * capacity */
+/* if the user gives a capacity but no time limit, a run ends after this time even if no plan fits
+ * into the capacity yet */
 #define CAPACITY_SECONDS 60
-/* if a capacity is given and reached, a run still goes on until this time, for a better plan */
+/* when a plan fits into the given capacity, a run still goes on until this time, for a better
+ * plan */
 #define GRACE_SECONDS 1.0
 
 struct job {

@@ -38,7 +38,7 @@ struct group {
  * floor is raised, and another candidate is tried. */
 struct frame {
     struct group group;
-    uint64_t entered; /* the group's hash when the frame was entered */
+    uint64_t entered; /* the group's hash before this frame raised floors in it */
     uint32_t placed;  /* the value of search.placed_count when the frame was entered */
     uint32_t groups;  /* the value of search.groups_count when the frame was entered */
     size_t pool_used; /* the value of search.pool_used when the frame was entered */
@@ -71,7 +71,7 @@ struct search {
     uint32_t *blame;
     uint32_t blamed; /* number of elements of `blame` */
     enum search_focus focus;
-    uint32_t effort; /* how often floors are raised at each node (floors.h) */
+    uint32_t effort; /* how often least possible offsets are raised at each node (floors.h) */
     /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
     uint32_t *crossing;
     /* by section of time: leads to the next section whose floor paint_floors has not set yet */
@@ -605,7 +605,7 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
 }
 
 static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool *stop) {
-    /* whether the frame that was just left has packed all boxes of its group */
+    /* whether all boxes of the group of the frame that was just left are packed */
     bool solved = false;
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];

@@ -23,7 +23,8 @@
 #define RESTART_EVERY 10
 /* in parts with more boxes than this, every second job packs anew by the valley greedy */
 #define MANY_BOXES 500
-/* a job that packs a part anew repeats the valley greedy until it has placed about so many boxes */
+/* a job that packs a part anew repeats the valley greedy until it has placed about this many boxes
+ */
 #define RESTART_WORK 60000
 /* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
 #define SHORT_SEARCHES 12
@@ -37,7 +38,7 @@
 /* this share of the short searches places those boxes earlier that live in sections of time in
  * which earlier searches failed */
 #define LEARNING 0.7
-/* after so many packings by the valley greedy, new random weights are drawn for the order of
+/* after this many packings by the valley greedy, new random weights are drawn for the order of
  * boxes */
 #define MOST_SQUEAKS 40
 

@@ -19,7 +19,8 @@
 #define SAME 2
 #define OTHER (-1)
 
-/* a step of an alignment: to the next event of the stream, of the loop, or of both */
+/* a step of an alignment: to the next event of the stream (STRING), of the loop (LOOP), or of
+ * both */
 enum move { BOTH, STRING, LOOP };
 
 /* Events of the stream that are aligned at once, as numbers (`tokens`), with the events of the loop

@@ -8,8 +8,8 @@
  * again. Stretches must be short: even if a fifth of all events changes, some stretches have no
  * changed event. */
 #define GRAM 4
-/* for how many distances a stretch of events votes at most: those to the next HOPS stretches that
- * are equal to it */
+/* Each stretch of events votes for its distances to the next HOPS stretches that are equal to
+ * it. */
 #define HOPS 8
 /* A distance that was found by votes may be a few events off. It is replaced by the one near it at
  * which the most of the first FIRST stretches of the stream are repeated. */

@@ -110,9 +110,9 @@ static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, 
     range->from = keep;
 }
 
-/* Places those boxes of a range that are alive in all its sections. If some boxes remain, the range
- * is put back to be cut again, or becomes a part if no box was placed or the limit of work is
- * reached. */
+/* Places those boxes of a range that are alive in all its sections at the bottom of the range. If
+ * some boxes remain, the range is put back to be cut again, or becomes a part if no box was placed
+ * or the limit of work is reached. */
 static bool settle_range(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
     const uint32_t before = range.from;
     cutter->work += range.to - range.from;
