@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-/* once in this many placed boxes the flag that ends a packing is read */
+/* a packing reads once in this many placed boxes the flag by which it is told to stop */
 #define BOXES_PER_LOOK 4096
 
 struct node {
@@ -17,8 +17,8 @@ struct node {
 struct level {
     uint64_t height;
     uint32_t left;
-    /* The segment's stamp when this entry was pushed. If the segment has another stamp now, it has
-     * changed since, and the entry is ignored. */
+    /* The segment's stamp when this entry of the heap was made. If the segment has another stamp
+     * now, it has changed since, and the entry is ignored. */
     uint32_t stamp;
 };
 
@@ -34,7 +34,7 @@ struct valley {
     /* a binary tree over the boxes in the order of births; its leaves begin at index `leaves` */
     struct node *tree;
     uint32_t leaves;
-    /* by section of time: the index of the first box that is born in it or later */
+    /* by section of time: index of the first box that is born in the section or later */
     uint32_t *first_at;
     /* by section of time: the first section of the segment that ends right before it; undefined if
      * none does */
@@ -242,10 +242,8 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
     heap_push(v, 0);
 }
 
-/*
- * Returns whether packing may go on. Once in BOXES_PER_LOOK boxes it counts these as steps of
- * progress (watch.h), and reads `stop`: false if that is set.
- */
+/* Returns whether packing may go on. Once in BOXES_PER_LOOK placed boxes it counts these boxes as
+ * steps of progress (watch.h) and reads *stop. False: *stop is true. */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;

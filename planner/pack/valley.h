@@ -5,7 +5,8 @@
  * heap by height. Of the boxes that fit into the lowest segment, between its higher neighbours, the
  * one of the lowest rank is placed on it. If none fits, the segment is raised to the height of its
  * lower neighbour. A tree over the boxes in the order of births, with the earliest death and the
- * lowest rank below each node, finds the box. About O((n + sections) log n).
+ * lowest rank below each node, finds the box. The time is
+ * about O((n + sections) log n).
  *
  * Thread-safety: each thread needs its own struct valley; the boxes are only read.
  */

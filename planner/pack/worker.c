@@ -23,8 +23,8 @@
 #define RESTART_EVERY 10
 /* in parts with more boxes than this, every second job packs anew by the valley greedy */
 #define MANY_BOXES 500
-/* a job that packs a part anew repeats the valley greedy until it has placed about this many boxes
- */
+/* A job that packs a part anew repeats the valley greedy until about this many boxes have been
+ * placed. */
 #define RESTART_WORK 60000
 /* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
 #define SHORT_SEARCHES 12
@@ -38,8 +38,7 @@
 /* this share of the short searches places those boxes earlier that live in sections of time in
  * which earlier searches failed */
 #define LEARNING 0.7
-/* after this many packings by the valley greedy, new random weights are drawn for the order of
- * boxes */
+/* after this many packings by the valley greedy the random weights that order the boxes change */
 #define MOST_SQUEAKS 40
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
