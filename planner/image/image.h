@@ -30,8 +30,8 @@ bool plan_image(const struct plan_content *content, struct file_text *text,
  * `at`: the table's end, rounded up to a multiple of BFC_PLAN_TABLE_ALIGN. */
 uint64_t plan_table_end(uint64_t at, uint64_t bytes);
 
-/* Computes the checksum of a plan's file, and writes the header with it to the beginning of the
- * bytes. */
+/* Computes the checksum of a plan's file, and writes the header, with the checksum in it, to the
+ * beginning of the bytes. */
 void plan_seal(unsigned char *bytes, struct bfc_plan_header *header);
 
 /* A plan that was read into memory. Its three tables point into `text`. */

@@ -9,16 +9,16 @@
 
 #define ROWS_PER_WATCH 4096
 
-/* Of the rows that use some addresses: the row that dies last, and the row that dies last among
- * those of other kinds than the first one's. The kind of a row is its class (the rows that it may
- * share memory with) or its stream. */
+/* What a node of the tree knows of the rows that use some addresses: `first` is the row that dies
+ * last. `second` is the row that dies last of those that are not of the same kind as `first`. A
+ * row's kind is its class (the rows that it may share memory with) or its stream. */
 struct latest {
     uint32_t first;
     uint32_t second;
 };
 
 /* A segment tree over ranges of addresses. For each node, `all` is about the rows that cover all
- * addresses of the node, and `any` about the rows that cover some of them. */
+ * addresses of the node, and `any` about the rows that cover some of these. */
 struct tree {
     struct latest *all;
     struct latest *any;
@@ -171,8 +171,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns the row that dies last among `found` and the rows that `at` names, except those of the
- * same kind as `row`: of its stream if by_stream is true, else of its class. */
+/* Returns the row that dies last of `found`, `at.first` and `at.second`, without rows of the same
+ * kind as `row`: of its stream if by_stream is true, else of its class. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;

@@ -1,6 +1,6 @@
 /*
  * Checks whether offsets are a valid plan. It uses nothing of the code that finds plans, so that an
- * error there is noticed.
+ * error in that code is noticed.
  *
  * The rows are added in the order of their births to a tree over addresses. The tree has for each
  * range of addresses the last two deaths among rows that may not share memory with each other. A

@@ -19,8 +19,9 @@ struct fill {
     uint32_t *piece;  /* by number in the order of births: the piece */
     uint32_t *item;   /* by piece: the item that it is part of */
     uint64_t *births; /* by number in the order of births: the birth of the piece, in ticks */
-    /* A binary tree. Its leaves, from index `leaves` on, are the pieces in the order of births: the
-     * death of a placed piece, 0 for another. Each other node is the latest death below it. */
+    /* A binary tree over the pieces in the order of births; its leaves begin at index `leaves`. The
+     * leaf of a placed piece has the tick of its death, and the leaf of another piece has 0. Each
+     * other node has the larger value of its two children. */
     uint64_t *latest;
     uint32_t leaves;
     uint32_t *by_rank;
@@ -140,8 +141,8 @@ static bool bar_offsets(struct fill *fill, const struct piece *piece, const stru
     return true;
 }
 
-/* Adds to fill->barred the offsets of the piece's item at which the piece would overlap a placed
- * piece. False: the host has no memory. */
+/* Adds to fill->barred the offsets at which the piece's item cannot lie, because this piece of it
+ * would overlap a placed piece. False: the host has no memory. */
 static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t *offsets) {
     const struct arena *arena = fill->arena;
     const uint64_t gap = arena->streams ? arena->gap + (arena->gap < UINT64_MAX) : 0;

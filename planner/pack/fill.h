@@ -25,9 +25,10 @@ struct fill_result {
 };
 
 /*
- * Places all items: first those with pins, then the others by rising rank, at the lowest offset or
- * (if `tightest`) in the smallest hole. Gives up when an item ends above `limit` bytes: `done` is
- * then false. `offsets` is by item. The caller must have checked that pinned items do not overlap.
+ * Places all items: first those that have a given offset (a pin), then the others by rising rank,
+ * each at the lowest free offset or (if `tightest`) in the smallest hole. It stops when an item
+ * would end above `limit` bytes; `done` of the result is then false. `offsets` has one element for
+ * each item. The caller must have checked that pinned items do not overlap.
  */
 struct fill_result fill_pack(struct fill *fill, const uint32_t *rank, bool tightest, uint64_t limit,
                              uint64_t *offsets);

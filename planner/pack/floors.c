@@ -57,8 +57,8 @@ void floors_forget(struct floors *s, uint32_t lo, uint32_t hi) {
     memset(s->changed + lo, false, hi - lo);
 }
 
-/* Writes the unplaced boxes that are alive in the section into s->jobs, those with the highest tops
- * (struct job) first. Returns how many there are. */
+/* Writes the unplaced boxes that are alive in the section of time to s->jobs, ordered by `top` (the
+ * lowest end that the box can have), the highest first. Returns how many there are. */
 static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     uint32_t count = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -76,9 +76,9 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Returns whether the floor of some box in the section, its least possible offset, may be raised.
- * None can be if all unplaced boxes of the section, put on top of each other above the highest
- * floor, fit below the capacity. */
+/* Returns whether the floor (least possible offset) of some box in the section may be too low. It
+ * is not if all unplaced boxes of the section, put on top of each other above the highest floor,
+ * fit below the capacity. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -89,9 +89,9 @@ static bool may_rise(const struct floors *s, uint32_t section) {
     return highest + sum > s->capacity;
 }
 
-/* Returns the least offset that box `job` of the section can have. Suppose that the boxes with the
- * highest tops (struct job) do not all fit above this box. Then it lies above one of them, so its
- * offset is not below the least of their tops. */
+/* Returns the least offset that box number `job` of s->jobs can have. The boxes come by falling
+ * `top`, the lowest end that a box can have. If the first few do not all fit above this box, it
+ * must lie above one of them, so its offset is at least the least of their tops. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;
@@ -103,8 +103,8 @@ static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job)
     return floor;
 }
 
-/* Raises the floors of the section's boxes, and sets *rose if one has risen. False: a box would
- * have to end above the capacity. */
+/* Raises the floors (least possible offsets) of the boxes that are alive in the section. *rose
+ * becomes true if one has risen. False: a box would have to end above the capacity. */
 static bool tighten_section(struct floors *s, uint32_t section, bool *rose) {
     s->changed[section] = false;
     const uint32_t count = may_rise(s, section) ? gather_jobs(s, section) : 0;

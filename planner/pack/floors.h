@@ -1,6 +1,6 @@
 /*
  * Raises the floors of boxes that are not placed yet. A floor is a lower limit of the offset that a
- * box can still have. Boxes of the same section are alive together and cannot overlap, so each
+ * box can still have. Boxes that are alive in the same section of time cannot overlap, so each
  * section limits the floors of its boxes, by the rule "not first" of scheduling on one machine
  * (Carlier and Pinson, Management Science 1989). Not thread-safe.
  */
@@ -18,18 +18,21 @@ struct floors {
      * the caller */
     int32_t *low;
     const struct box *boxes;
-    /* by section of time: how often some box could not be placed in it below the capacity */
+    /* by section of time: how often a search failed because a box of the section did not fit below
+     * the capacity */
     uint32_t *blame;
-    /* for each section of time the boxes that are alive in it, one section's after the other's */
+    /* the boxes that are alive in section 0, then those that are alive in section 1, and so on */
     uint32_t *list;
-    /* by section of time: the index in `list` of its first box; a further element has the length of
-     * `list` */
+    /* by section of time: the index in `list` of the section's first box; one further element has
+     * the length of `list` */
     uint32_t *list_at;
-    /* by section of time: whether a box in it has got a higher floor since floors_raise last
-     * examined it */
+    /* by section of time: whether the floor of a box in the section has risen since floors_raise
+     * last examined the section */
     bool *changed;
-    struct job *jobs; /* the unplaced boxes of the section that is being examined, by falling top */
-    int32_t capacity; /* the highest end that a box may have, in units */
+    /* the unplaced boxes of the section that is being examined, ordered by the lowest end that each
+     * can have, the highest first */
+    struct job *jobs;
+    int32_t capacity; /* the highest end that a box may have, in the unit of the boxes' sizes */
 };
 
 /* Allocates the memory for n boxes. False: the host has no memory; the caller must call floors_free
@@ -46,11 +49,13 @@ void floors_begin(struct floors *floors, const struct box *boxes, uint32_t n, in
  * floors_raise examines the sections in which the box is alive. */
 void floors_changed(struct floors *floors, uint32_t box);
 
-/* Makes floors_raise skip the sections from `lo` to before `hi`, until a floor in them rises. */
+/* Makes floors_raise skip each section from `lo` to before `hi`, until the floor of a box that is
+ * alive in the section rises. */
 void floors_forget(struct floors *floors, uint32_t lo, uint32_t hi);
 
-/* Examines each section from `lo` to before `hi` in which a floor has risen, and sets *rose if it
- * raises a floor. False: a box would have to end above the capacity. */
+/* Examines each section from `lo` to before `hi` in which the floor of a box has risen, and raises
+ * the floors of other boxes in it that must lie higher because of that. *rose becomes true if a
+ * floor was raised. False: a box would have to end above the capacity. */
 bool floors_raise(struct floors *floors, uint32_t lo, uint32_t hi, bool *rose);
 
 #endif

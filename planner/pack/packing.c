@@ -38,8 +38,8 @@ static bool create_parts(struct arena_state *state) {
     return state->states && state->traits && state->best && measure_parts(state);
 }
 
-/* Prepares the packing of the whole arena by hole filling (fill.h), which is not done part by part:
- * measures the traits of all items, by which they are ordered. */
+/* Prepares hole filling (fill.h), which packs the arena as a whole instead of part by part.
+ * Measures the traits of all items, such as size and lifetime, by which the items are ordered. */
 static bool create_whole(struct arena_state *state) {
     const struct arena *arena = state->arena;
     const size_t n = (size_t)arena->count + 1;

@@ -1,7 +1,7 @@
 /*
- * What a run of the solver knows at a time: the best offsets found so far for each part and each
- * arena, and which parts may still become better. Fields marked (lock) are guarded by the
- * portfolio's lock.
+ * What a run of the solver has found so far: the best offsets for each part (parts.h) and for each
+ * arena, and which parts may still get a lower peak. Fields marked (lock) are guarded by the lock
+ * of struct portfolio.
  */
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H
@@ -19,7 +19,7 @@ struct part_state {
      * (lock) */
     uint64_t node_limit;
     uint32_t next_search; /* how many long searches (STRATEGY_DEEP) of the part were begun (lock) */
-    uint32_t improvements; /* how many times improving the part was tried (lock) */
+    uint32_t improvements; /* how many attempts to lower the part's peak were begun (lock) */
 };
 
 struct arena_state {
@@ -27,19 +27,25 @@ struct arena_state {
     struct parts parts; /* the parts of the arena; none if the arena has pinned items */
     /* by part: its best packing so far, and the limits of its searches */
     struct part_state *states;
-    struct traits *traits; /* by box of `parts`: what its rank is computed from */
+    /* by box of `parts`: its size, lifetime and so on, from which its place in the order of packing
+     * is computed */
+    struct traits *traits;
     /* by box of `parts`: its offset within its part in the part's best packing (lock) */
     uint64_t *best;
-    /* by item: what its rank for hole filling is computed from; NULL: hole filling is not used,
-     * because the arena is exact */
+    /* by item: its size, lifetime and so on, from which its place in the order of hole filling is
+     * computed; NULL: hole filling is not used, because packing the items' boxes misses no better
+     * plan */
     struct traits *whole;
-    uint64_t *fixed;    /* by item: its offset if parts_build has placed it, else UINT64_MAX */
-    uint64_t fixed_top; /* the end of the highest item that parts_build has placed */
-    uint64_t *filled;   /* by item: its offset in the best packing by hole filling (lock) */
+    /* by item: its offset if it was placed when the arena was divided into parts, else
+     * UINT64_MAX */
+    uint64_t *fixed;
+    /* the highest end of the items that were placed when the arena was divided into parts */
+    uint64_t fixed_top;
+    uint64_t *filled; /* by item: its offset in the best packing by hole filling (lock) */
     /* the lowest peak found by hole filling; UINT64_MAX: none was found yet (lock) */
     uint64_t filled_peak;
-    /* the arena's best peak: filled_peak or the peak of the best packings of all parts, whichever
-     * is lower (lock) */
+    /* the peak of the arena's best plan: either `filled_peak`, or the peak that the best packings
+     * of all parts make together, whichever is lower (lock) */
     uint64_t peak;
     uint32_t fills; /* how many times hole filling was tried (lock) */
     /* whether `peak` must be computed anew because better offsets were found (lock) */
@@ -53,14 +59,15 @@ void arena_state_free(struct arena_state *state);
  * lock. */
 void arena_state_update(struct arena_state *state);
 
-/* Returns the part that ends highest, as only a lower packing of that part lowers the arena's peak.
- * NULL: that part cannot become lower, or the arena's peak is the lower bound already. */
+/* Returns the part that ends highest: only a lower packing of that part lowers the arena's peak.
+ * NULL: there are no parts, it is proved that this part has no lower packing, or the part ends at
+ * or below the lower bound. */
 struct part_state *arena_state_worst(struct arena_state *state);
 
 /* Returns whether it is proved that no plan of the arena has a lower peak. */
 bool arena_state_optimal(const struct arena_state *state);
 
-/* Writes the offsets of the arena's best plan; `offsets` is by item. */
+/* Writes the offsets of the arena's best plan; `offsets` has one element for each item. */
 void arena_state_offsets(const struct arena_state *state, uint64_t *offsets);
 
 #endif

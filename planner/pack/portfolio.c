@@ -7,13 +7,14 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-/* if neither a time nor a capacity is given, a run takes at least this long, unless no better plan
- * is possible */
+/* if the user gives neither a time limit nor a capacity, a run takes at least this long, unless no
+ * better plan is possible */
 #define ENOUGH_SECONDS 2.5
-/* if a capacity but no time is given, a run ends after this time even if it has not reached the
- * capacity */
+/* if the user gives a capacity but no time limit, a run ends after this time even if no plan fits
+ * into the capacity yet */
 #define CAPACITY_SECONDS 60
-/* if a capacity is given and reached, a run still goes on until this time, for a better plan */
+/* when a plan fits into the given capacity, a run still goes on until this time, for a better
+ * plan */
 #define GRACE_SECONDS 1.0
 
 struct job {
@@ -41,9 +42,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* Returns the peak that is good enough for a packing of the part: with it the part ends at the
- * arena's lower bound, or at the capacity that the user has given if that is higher. A lower one
- * than part->proved is known to be impossible. */
+/* Returns the wanted peak for a packing of the part: with it the part ends at the arena's lower
+ * bound, or at the capacity that the user has given if that is higher. The result is at least
+ * part->proved, because it is proved that no packing has a lower peak than that. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -71,8 +72,9 @@ static void advance_round(struct portfolio *portfolio) {
     portfolio->order++;
 }
 
-/* Chooses the next job of the first round, which packs each part in each fixed order. It takes all
- * parts in one order before the next order, so that soon all parts have a packing. */
+/* Chooses the next job of the first round, in which each part is packed once in each fixed order of
+ * boxes (ranks.h). All parts are packed in one order before the next order is used, so that soon
+ * every part has a packing. */
 static struct job next_greedy(struct portfolio *portfolio) {
     while (portfolio->order < FIXED_ORDERS) {
         struct arena_state *arena = &portfolio->arenas[portfolio->arena];
@@ -88,8 +90,8 @@ static struct job next_greedy(struct portfolio *portfolio) {
     return (struct job){.kind = JOB_NONE};
 }
 
-/* Chooses the next job after the first round. It takes the arenas in turn, and in the arena either
- * improves the part that ends highest or tries hole filling. */
+/* Chooses the next job after the first round. The arenas take turns. In an arena the job either
+ * improves the part that ends highest or packs the whole arena by hole filling (fill.h). */
 static struct job next_improvement(struct portfolio *portfolio) {
     for (uint32_t tried = 0; tried < portfolio->problem->count; tried++) {
         struct arena_state *arena =

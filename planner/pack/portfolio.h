@@ -19,11 +19,12 @@ struct portfolio {
     bool stop;
     double started;
     bool no_memory;
-    /* The next job of the first round: to pack part number `part` of arena number `arena` in order
-     * number `order`. If `part` is the number of parts, the job is hole filling of the arena. */
+    /* The next job of the first round, in which every part is packed in every fixed order of boxes:
+     * to pack part number `part` of arena number `arena` in order number `order`. If `part` is the
+     * number of parts, the job is hole filling of the arena. */
     uint32_t order, arena, part;
-    /* how often an arena's turn has come after the first round; modulo the number of arenas, the
-     * next arena */
+    /* how many times an arena was chosen for a job after the first round; the remainder of its
+     * division by the number of arenas is the number of the next arena */
     uint32_t rotation;
 };
 
@@ -45,17 +46,18 @@ bool portfolio_work(struct portfolio *portfolio, struct worker *worker);
 bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
 /* Returns which share of the run is done after `seconds` seconds, from 0 to 1, for a display of
- * progress. Until there is a first plan, this is the share of the jobs that it needs; later, of the
- * time or of all jobs of the first round. The caller holds the lock. */
+ * progress. Until there is a plan, this is about the share of the jobs that the first plan needs.
+ * Later it is the share of the time limit, or, if the user gave no limit, not more than the share
+ * of the first round's jobs. The caller holds the lock. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 
 /* Returns the peak of the best plan so far, summed over all arenas; UINT64_MAX: there is no plan
  * yet. The caller holds the lock. */
 uint64_t portfolio_peak(struct portfolio *portfolio);
 
-/* Writes the best plan and the result as solve does, and frees the portfolio. To be called when all
- * workers have ended. If `ran` is false, the run failed for want of host memory, and only the error
- * is written. */
+/* Writes the offset of each row in the best plan, and the result, and frees the portfolio. To be
+ * called when all workers have ended. If `ran` is false, the run failed for want of host memory,
+ * and only the error is written. */
 bool portfolio_conclude(struct portfolio *portfolio, bool ran, uint64_t *offsets,
                         struct solve_result *result, struct plan_error *error);
 

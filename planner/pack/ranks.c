@@ -7,36 +7,37 @@
 #include "planner/common/random.h"
 
 /*
- * A weight that is this small compared with the others decides only between boxes that are equal by
- * the others.
+ * The weight of a trait that counts only between boxes that are equal by the other traits, whose
+ * weights are much larger.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {0, 1, 1, 0}, /* boxes with the largest product of lifetime in sections and size come first */
+    /* boxes with the largest product of lifetime in sections of time and size come first */
+    {0, 1, 1, 0},
     /* boxes that are alive together with the most bytes come first; of equal ones those that live
-     * for the most sections */
+     * for the most sections of time */
     {0, LESS, 0, 1},
     {1, 0, 1, 0}, /* boxes with the largest product of lifetime in ticks and size come first */
     /* boxes that are alive together with the most bytes come first; of equal ones those that live
      * for the most ticks */
     {LESS, 0, 0, 1},
-    /* boxes that live for the most sections come first; of equal ones the largest */
+    /* boxes that live for the most sections of time come first; of equal ones the largest */
     {0, 1, LESS, 0},
     /* boxes that are alive together with the most bytes come first; of equal ones those with the
      * largest product of lifetime in ticks and size */
     {LESS, 0, LESS, 1},
     {1, 0, LESS, 0}, /* boxes that live for the most ticks come first; of equal ones the largest */
-    /* the largest boxes come first; of equal ones those that live for the most sections */
+    /* the largest boxes come first; of equal ones those that live for the most sections of time */
     {0, LESS, 1, 0},
     /* boxes that live for the most ticks come first; of equal ones the smallest */
     {1, 0, -LESS, 0},
-    /* boxes with the largest sum of three logarithms come first: of the lifetime in sections, of
-     * the most bytes live at the same time, and half that of the size */
+    /* boxes with the largest sum of three logarithms come first: of the lifetime in sections of
+     * time, of the most bytes live during that lifetime, and half that of the size */
     {0, 1, 0.5, 1},
 };
 
-/* A binary tree: its leaves are the live bytes of the sections, and each other node is the larger
- * of its two children. */
+/* A binary tree over the sections of time. A leaf has the number of bytes that are live in its
+ * section; each other node has the larger value of its two children. */
 struct crowd_tree {
     uint64_t *most;
     uint32_t leaves;

@@ -8,43 +8,42 @@
 #include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
-#define NODES_PER_LOOK 256 /* the flag that ends a search is read once in this many nodes */
+/* a search reads once in this many nodes the flag by which it is told to stop */
+#define NODES_PER_LOOK 256
 #define NO_ENTRY UINT32_MAX
-/* the largest capacity that a search takes, in units, so that the sum of two offsets fits into 31
- * bits */
+/* the largest capacity of a search, counted in units (search.unit), so that the sum of two offsets
+ * fits into 31 bits */
 #define MOST_UNITS ((uint64_t)1 << 29)
 
-/*
- * An unplaced box, given by its rank, and its floor: the lowest offset that the placed boxes leave
- * it.
- */
+/* An unplaced box, given by its rank, and its floor: the lowest offset that the placed boxes leave
+ * it. */
 struct entry {
     uint64_t floor;
     uint32_t box;
 };
 
-/* Unplaced boxes that can be packed without regard to other unplaced boxes. Their entries are
- * ordered by floor, then by rank. */
+/* Unplaced boxes that can be packed without regard to other unplaced boxes, as none of these is
+ * alive at the same time. The entries of a group are ordered by floor, then by rank. */
 struct group {
     size_t at; /* index in search.pool of the entry of the group's first box */
     uint32_t count;
     uint32_t lo, hi; /* the group's boxes are alive only from section `lo` to before section `hi` */
-    /* hash of the group's boxes and their floors, by which failed groups are recognised */
+    /* hash of the group's boxes and floors, which shows that the same group has failed before */
     uint64_t hash;
 };
 
-/*
- * A group that is being packed. One of its boxes, the candidate, is placed at its floor, and the
- * other boxes are packed in deeper frames. If they do not fit, the candidate may not lie there: its
- * floor is raised, and another candidate is tried.
- */
+/* An element of the search's stack: a group that is being packed. One of the group's boxes, the
+ * candidate, is placed at its floor (its lowest possible offset), and the other boxes are packed by
+ * the frames above this one on the stack. If they do not fit, the candidate may not lie there: its
+ * floor is raised, and another candidate is tried. */
 struct frame {
     struct group group;
-    uint64_t entered; /* the group's hash when the frame was entered */
+    uint64_t entered; /* the group's hash before this frame raised floors in it */
     uint32_t placed;  /* the value of search.placed_count when the frame was entered */
     uint32_t groups;  /* the value of search.groups_count when the frame was entered */
     size_t pool_used; /* the value of search.pool_used when the frame was entered */
-    uint32_t child;   /* index of the next group to be packed after the candidate is placed */
+    /* index in search.groups of the next group to be packed after the candidate is placed */
+    uint32_t child;
     /* index of the candidate's entry in the group; NO_ENTRY: no candidate was placed yet */
     uint32_t tried;
 };
@@ -62,25 +61,30 @@ struct search {
     uint64_t unit; /* bytes in a unit: the greatest common divisor of all sizes */
     /* the highest end that a box may have; in units, as all sizes, offsets and floors are */
     uint64_t capacity;
-    int32_t *stacked; /* by section of time: working memory of weigh_sections */
-    /* by section of time: the lowest offset that some unplaced box there can have */
+    /* by section of time: the sum of the sizes of its boxes that weigh_sections has examined */
+    int32_t *stacked;
+    /* by section of time: the lowest offset that some unplaced box of the section can have */
     uint64_t *floor;
-    int32_t *need;   /* by section of time: the lowest peak that its unplaced boxes still allow */
-    uint32_t *blame; /* by section of time: how often its boxes did not fit below the capacity */
+    /* by section of time: the least peak that the section's unplaced boxes can have */
+    int32_t *need;
+    /* by section of time: how often the section's boxes did not fit below the capacity */
+    uint32_t *blame;
     uint32_t blamed; /* number of elements of `blame` */
     enum search_focus focus;
-    uint32_t effort; /* how often floors are raised at each node (floors.h) */
+    uint32_t effort; /* how often least possible offsets are raised at each node (floors.h) */
     /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
     uint32_t *crossing;
-    uint32_t *skip; /* by section of time: working memory of paint_floors */
-    uint64_t *bits; /* a bit for each box, used by drain_bits */
-    /* by section of time: number of the part into which split_group puts the section */
+    /* by section of time: leads to the next section whose floor paint_floors has not set yet */
+    uint32_t *skip;
+    /* a bit for each box: whether the placing of another box has just raised its floor */
+    uint64_t *bits;
+    /* by section of time: number of the part to which its boxes go when a group is split */
     uint32_t *part_of;
     uint64_t *offsets; /* by rank: the offset of the box, if it is placed */
     struct floors floors;
     uint32_t *placed; /* the ranks of the placed boxes, in the order of placing */
     uint32_t placed_count;
-    uint32_t reached; /* the most boxes that were placed at the same time */
+    uint32_t reached; /* the largest number of boxes that this search had placed at one time */
     struct entry *pool;
     size_t pool_used, pool_room;
     struct group *groups;
@@ -129,8 +133,8 @@ void search_destroy(struct search *s) {
     free(s);
 }
 
-/* Keeps the counts of failures from earlier runs if the number of sections is the same, else sets
- * them to 0. False: the host has no memory. */
+/* Keeps the counts of how often the boxes of each section did not fit, if the number of sections is
+ * the same as in the earlier runs, else sets the counts to 0. False: the host has no memory. */
 static bool make_blame(struct search *s, uint32_t sections) {
     if (s->blame && s->blamed == sections)
         return true;
@@ -230,7 +234,7 @@ static void undo_places(struct search *s, uint32_t placed) {
 }
 
 /* Empties s->bits, which has a bit for each box. For each bit that was set it writes an entry with
- * the floor `floor` to `out`, by rising rank. Returns their number. */
+ * the floor `floor` to `out`, by rising rank. Returns how many entries it has written. */
 static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
     uint32_t count = 0;
     for (uint32_t word = 0; word <= s->n / 64; word++) {
@@ -261,12 +265,10 @@ static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
     }
 }
 
-/*
- * Computes the group that is left when the box of entry `index` is placed at its floor. Unplaced
- * boxes that are alive together with this box get its top as their floor, unless theirs is higher.
- * These raised entries all have the same floor, so merging them with the others restores the order.
- * False: the host has no memory.
- */
+/* Computes the group that is left when the box of entry `index` is placed at its floor, its lowest
+ * possible offset. An unplaced box that is alive together with the placed box must lie above it, so
+ * its floor rises to the end of the placed box if it was lower. All entries with raised floors have
+ * the same floor, so merging them with the others restores the order. False: no host memory. */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
     if (!reserve_pool(s, 2 * (size_t)group->count))
@@ -307,15 +309,15 @@ static uint32_t find_unpainted(uint32_t *skip, uint32_t section) {
     return section;
 }
 
-/* Sets s->floor of each section to the lowest floor of the group's boxes in it. The boxes come by
- * rising floor, so the first one in a section decides; s->skip leads past sections that are
- * decided. */
+/* Sets s->floor of each section to the lowest floor (least possible offset) of the group's boxes
+ * that are alive in the section. The boxes come by rising floor, so the first one in a section
+ * decides. s->skip leads past the sections that are decided. */
 static void paint_floors(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t left = group->hi - group->lo;
     for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
-        s->floor[i] = UINT64_MAX; /* stays if no box of the group is alive in the section */
+        s->floor[i] = UINT64_MAX; /* stays so if no box of the group is alive in the section */
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
@@ -328,8 +330,9 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
 }
 
-/* Adds a box to the sections where it is alive, for weigh_sections. Returns the highest peak that
- * one of them needs. The loop has no branches, so that compilers vectorise it. */
+/* Adds the size of a box to `stacked` of each section in which the box is alive. Raises `need`, the
+ * least peak of a section, to the box's floor plus that sum. Returns the highest such peak. The
+ * loop has no branches, so that compilers vectorise it. */
 static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
                          int32_t floor, int32_t size) {
     int32_t most = 0;
@@ -342,17 +345,15 @@ static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint
     return most;
 }
 
-/* Counts a failure for each section of the box that needs more than the capacity. */
+/* Counts a failure for each section of the box whose least peak is above the capacity. */
 static void blame_sections(struct search *s, const struct box *box, int32_t floor) {
     for (uint32_t i = box->birth; i < box->death; i++)
         s->blame[i] += (uint32_t)(floor + s->stacked[i]) > s->capacity;
 }
 
-/*
- * Computes the peak that each section needs at least. Its unplaced boxes cannot overlap, so those
+/* Computes the least peak of each section. The unplaced boxes of a section cannot overlap, so those
  * with floor f or higher end at f plus the sum of their sizes, or higher (Jackson's bound for jobs
- * on one machine). False: a section needs more than the capacity.
- */
+ * on one machine). False: the least peak of a section is above the capacity. */
 static bool weigh_sections(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     memset(s->stacked + group->lo, 0, (group->hi - group->lo) * sizeof *s->stacked);
@@ -370,8 +371,8 @@ static bool weigh_sections(struct search *s, const struct group *group) {
     return true;
 }
 
-/* Copies raised floors into the group's entries and sorts them. Insertion sort suits, because most
- * entries keep their places. */
+/* Copies the floors that floors_raise has raised into the group's entries, and sorts these.
+ * Insertion sort suits, because most entries keep their places. */
 static void sort_entries(struct search *s, struct group *group) {
     struct entry *list = s->pool + group->at;
     for (uint32_t i = 0; i < group->count; i++) {
@@ -386,10 +387,8 @@ static void sort_entries(struct search *s, struct group *group) {
     }
 }
 
-/*
- * Raises the floors of the group's boxes s->effort times (floors.h). False: the group does not fit
- * below the capacity.
- */
+/* Raises the floors (least possible offsets) of the group's boxes as often as s->effort says.
+ * False: the group does not fit below the capacity. */
 static bool tighten_group(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
     if (s->effort == 0)
@@ -416,7 +415,8 @@ static void note_failure(struct search *s, uint64_t hash) {
 }
 
 /* Cuts the sections from `lo` to before `hi` at each border where no unplaced box is alive on both
- * sides, and numbers the parts. Returns their number. */
+ * sides, and writes the number of each section's part to s->part_of. Returns how many parts there
+ * are. */
 static uint32_t number_parts(struct search *s, uint32_t lo, uint32_t hi) {
     uint32_t part = 0;
     for (uint32_t i = lo; i < hi; i++) {
@@ -467,8 +467,8 @@ static bool split_group(struct search *s, const struct group *group) {
     return true;
 }
 
-/* Chooses the section in which a box is placed next, by s->focus. Uses the results of paint_floors
- * and weigh_sections for the group. */
+/* Chooses the section in which a box is placed next: the lowest or the tightest one, as s->focus
+ * says. s->floor and s->need must have been computed for the group. */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
     const bool last = s->focus == SEARCH_LOWEST_LAST || s->focus == SEARCH_TIGHTEST_LAST;
     const bool tightest = s->focus == SEARCH_TIGHTEST || s->focus == SEARCH_TIGHTEST_LAST;
@@ -485,11 +485,10 @@ static uint32_t choose_section(const struct search *s, const struct group *group
     return chosen;
 }
 
-/*
- * Chooses the box to be placed next: in the chosen section, the first one by floor and rank that
- * has the section's floor. If this box is also alive in a section with a lower floor, that section
- * is taken instead, until there is none: then no unplaced box can still be put below it.
- */
+/* Chooses the box to be placed next: of the chosen section's boxes with the lowest floor (least
+ * possible offset), the one of the lowest rank. If this box is also alive in a section where some
+ * box has a lower floor, that section is taken instead, and so on. At the end no unplaced box can
+ * still be put below the chosen box. */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t section = choose_section(s, group);
@@ -508,11 +507,9 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
     }
 }
 
-/*
- * Rules out that the box of entry `index` lies at its floor. The box must then lie on top of
- * another unplaced box, so its floor rises to the lowest top that such a box can have. False: no
- * such top is within the capacity.
- */
+/* Rules out that the box of entry `index` lies at its floor, its lowest possible offset. The box
+ * must then lie on top of another unplaced box, so its floor rises to the lowest end that such a
+ * box can have. False: this end is above the capacity. */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     struct entry *list = s->pool + group->at;
     struct entry entry = list[index];
@@ -562,7 +559,8 @@ static bool next_child(struct search *s, struct frame *f) {
     return true;
 }
 
-/* Places the box of the frame's entry `index`. False: the other boxes cannot all fit then. */
+/* Places the box of the frame's entry `index`. False: it is known that the other boxes of the group
+ * do not fit then, or the host has no memory. */
 static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     const struct entry chosen = s->pool[f->group.at + index];
     struct group rest;
@@ -586,8 +584,9 @@ static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     return added;
 }
 
-/* Places a candidate of the frame. If it cannot lie at its floor, it is ruled out there, and
- * another one is tried. False: none can be placed, or the node limit is reached. */
+/* Places a box of the frame's group, the candidate, at its floor (its lowest possible offset). If
+ * it cannot lie there, its floor is raised, and another candidate is tried. False: no candidate is
+ * left, the node limit is reached, or the host has no memory. */
 static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     while (!s->no_memory && *nodes > 0) {
         undo_places(s, f->placed);
@@ -606,7 +605,7 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
 }
 
 static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool *stop) {
-    /* whether the frame that was just left has packed all boxes of its group */
+    /* whether all boxes of the group of the frame that was just left are packed */
     bool solved = false;
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
@@ -641,8 +640,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Sets s->unit to the greatest common divisor of all sizes, and the capacity in such units. False:
- * it is above MOST_UNITS. */
+/* Sets s->unit to the greatest common divisor of all sizes, and s->capacity to the capacity in such
+ * units. False: the capacity is more than MOST_UNITS units. */
 static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uint64_t capacity) {
     s->unit = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -3,15 +3,15 @@
  * depth-first search, each node of which places one box.
  *
  * Boxes are placed by rising offset, each as low as it can lie; every packing can be pushed down
- * into this form. As in MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752), a
- * node is given up when the boxes still to be placed in some section cannot fit there below the
- * capacity. A box is not placed where another box would fit below it. At times that no unplaced box
- * spans, the problem is divided into independent ones.
+ * into this form. As in MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752), the
+ * search turns back from a node when the boxes still to be placed in some section of time cannot
+ * fit there below the capacity. A box is not placed where another box would fit below it. At times
+ * that no unplaced box spans, the problem is divided into independent ones.
  *
- * In addition, what is left to pack is recognised by a hash of boxes and floors, and not searched
- * again if it has failed before (a transposition table, as in chess programs). A false match, with
- * a chance of 1 in 2^64, can make the search miss a packing, but never return a wrong one. The
- * stack is explicit.
+ * In addition, each set of boxes that could not be packed is remembered by a hash of the boxes and
+ * their lowest possible offsets, and not searched again (a transposition table, as in chess
+ * programs). A false match, with a chance of 1 in 2^64, can make the search miss a packing, but
+ * never return a wrong one. The stack is explicit.
  *
  * The time is exponential at worst; each node copies about n words. Thread-safety: each thread
  * needs its own struct search.
@@ -35,9 +35,9 @@ enum search_result {
 };
 
 /*
- * In which section the next box is placed: the one with the lowest floor (LOWEST) or the one with
- * the least room to spare (TIGHTEST), and of equal sections the first or the last. All are tried,
- * because a problem that is hard with one of them can be easy with another.
+ * In which section of time the next box is placed: the one with the lowest possible offset (LOWEST)
+ * or the one with the least room to spare (TIGHTEST), and of equal sections the first or the last.
+ * All are tried, because a problem that is hard with one of them can be easy with another.
  */
 enum search_focus {
     SEARCH_LOWEST,
@@ -47,8 +47,9 @@ enum search_focus {
     SEARCH_FOCUSES
 };
 
-/* The effort of a search is how often it raises floors at each node (floors.h): 0 to SEARCH_EFFORTS
- * - 1. A low effort makes nodes faster; a high effort makes them fewer. */
+/* The effort of a search is how often it raises the least possible offsets of boxes (floors.h) at
+ * each node: 0 to SEARCH_EFFORTS - 1. A low effort makes nodes faster; a high effort makes them
+ * fewer. */
 #define SEARCH_EFFORTS 3
 
 struct search *search_create(void);
@@ -58,9 +59,9 @@ void search_destroy(struct search *search);
 uint32_t search_reached(const struct search *search);
 
 /*
- * Returns for each section how often its boxes did not fit below the capacity, since the last
- * search_forget; NULL: there was no search since. search_forget must be called before other boxes
- * are searched.
+ * Returns for each section of time how often its boxes did not fit below the capacity, since the
+ * last search_forget; NULL: there was no search since. search_forget must be called before other
+ * boxes are searched.
  */
 const uint32_t *search_blame(const struct search *search);
 void search_forget(struct search *search);

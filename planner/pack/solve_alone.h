@@ -9,8 +9,9 @@
 #include "planner/problem/packing_arena.h"
 
 /*
- * Does what solve does (solve.h), but in the calling thread alone: it ignores options->threads.
- * When it is interrupted it starts no further work, and fails if it has no plan yet.
+ * Packs every arena of the problem and writes the offset of each row, as solve (solve.h) does, but
+ * in the calling thread alone: options->threads is ignored. When it is interrupted it starts no
+ * further work, and fails if it has no plan yet.
  */
 bool solve_alone(const struct problem *problem, const struct solve_options *options,
                  uint64_t *offsets, struct solve_result *result, struct plan_error *error);

@@ -16,8 +16,8 @@ struct solve_options {
     /* time limit in seconds; negative: none is given, so a run takes about 2.5 s, or up to 60 s to
      * reach a given capacity */
     double seconds;
-    /* the run ends when the peak is at most this many times the lower bound; 0: this never ends
-     * it */
+    /* the run ends when the plan's peak is at most this many times the lower bound; 0: no peak ends
+     * the run */
     double enough;
     /* the run may end when the peak, summed over all arenas, is at most so many bytes; UINT64_MAX:
      * not given */

@@ -6,7 +6,8 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define BOXES_PER_LOOK 4096 /* the stop flag is read once in this many placed boxes */
+/* a packing reads once in this many placed boxes the flag by which it is told to stop */
+#define BOXES_PER_LOOK 4096
 
 struct node {
     uint32_t death; /* the earliest death among the unplaced boxes below this node of the tree */
@@ -16,8 +17,8 @@ struct node {
 struct level {
     uint64_t height;
     uint32_t left;
-    /* The segment's stamp when this entry was pushed. If the segment has another stamp now, it has
-     * changed since, and the entry is ignored. */
+    /* The segment's stamp when this entry of the heap was made. If the segment has another stamp
+     * now, it has changed since, and the entry is ignored. */
     uint32_t stamp;
 };
 
@@ -33,7 +34,7 @@ struct valley {
     /* a binary tree over the boxes in the order of births; its leaves begin at index `leaves` */
     struct node *tree;
     uint32_t leaves;
-    /* by section of time: the index of the first box that is born in it or later */
+    /* by section of time: index of the first box that is born in the section or later */
     uint32_t *first_at;
     /* by section of time: the first section of the segment that ends right before it; undefined if
      * none does */
@@ -140,8 +141,8 @@ static bool is_promising(const struct node *node, uint32_t death, uint32_t best)
     return node->death <= death && node->rank < best;
 }
 
-/* Finds the box of the lowest rank below the node `top` that is alive only in sections before
- * `death`. Writes *best and *found only if its rank is below *best. */
+/* Of the unplaced boxes below the node `top` that are alive only in sections before `death`, finds
+ * the one of the lowest rank. Writes *best and *found only if that rank is below *best. */
 static void search_below(const struct valley *v, uint32_t top, uint32_t death, uint32_t *best,
                          uint32_t *found) {
     uint32_t stack[66];
@@ -241,10 +242,8 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
     heap_push(v, 0);
 }
 
-/*
- * Returns whether packing may go on. Once in BOXES_PER_LOOK boxes it counts these as steps of
- * progress (watch.h), and reads `stop`: false if that is set.
- */
+/* Returns whether packing may go on. Once in BOXES_PER_LOOK placed boxes it counts these boxes as
+ * steps of progress (watch.h) and reads *stop. False: *stop is true. */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;

@@ -5,7 +5,8 @@
  * heap by height. Of the boxes that fit into the lowest segment, between its higher neighbours, the
  * one of the lowest rank is placed on it. If none fits, the segment is raised to the height of its
  * lower neighbour. A tree over the boxes in the order of births, with the earliest death and the
- * lowest rank below each node, finds the box. About O((n + sections) log n).
+ * lowest rank below each node, finds the box. The time is
+ * about O((n + sections) log n).
  *
  * Thread-safety: each thread needs its own struct valley; the boxes are only read.
  */
@@ -35,9 +36,10 @@ struct valley_result {
 };
 
 /*
- * Packs `n` boxes, which are in the order of births, low ranks first. It gives up when a box ends
- * above `limit` bytes, or soon after the atomic flag `stop` is set; `stop` may be NULL. `offsets`
- * is by box, and complete only if the result is done. It counts n steps of progress (watch.h).
+ * Packs `n` boxes, which are given in the order of their births; boxes of low rank go first. It
+ * stops when a box would end above `limit` bytes, or soon after the atomic flag `stop` is set;
+ * `stop` may be NULL. `offsets` has one element for each box, and is complete only if `done` of the
+ * result is true. It counts n steps of progress (watch.h).
  */
 struct valley_result valley_pack(struct valley *valley, const struct box *boxes, uint32_t n,
                                  uint32_t sections, const uint32_t *rank, uint64_t limit,

@@ -8,12 +8,12 @@
 #include "base/numbers.h"
 #include "planner/common/random.h"
 
-/* How many long searches of a part in a row have the same limit of nodes. The first of them use
- * each fixed order of boxes twice, and the others random orders. */
+/* The limit of nodes stays the same for this many long searches of a part, and then rises. The
+ * first of these searches use each fixed order of boxes twice, and the others random orders. */
 #define SEARCHES_PER_ROUND 40
-/* Most searches try to reach the goal at once. One in STEP_OFTEN (if worker_improve was called with
- * `stepwise`), or one in STEP_SELDOM, tries only a quarter of the way from the best peak to the
- * goal. */
+/* Most searches look for a packing that has the wanted peak (the goal). One in STEP_OFTEN (if
+ * worker_improve was called with `stepwise`), or one in STEP_SELDOM, only looks for one whose
+ * peak is a quarter of the way from the best peak so far to the goal. */
 #define STEP_OFTEN 3
 #define STEP_SELDOM 10
 /* A job that improves a part either packs it anew by the valley greedy (a restart) or searches for
@@ -21,8 +21,10 @@
  * RESTART_EVERY. */
 #define FIRST_RESTARTS 4
 #define RESTART_EVERY 10
-#define MANY_BOXES 500 /* for parts with more boxes than this, every second job is a restart */
-/* a restart repeats the valley greedy until it has placed about this many boxes */
+/* in parts with more boxes than this, every second job packs anew by the valley greedy */
+#define MANY_BOXES 500
+/* A job that packs a part anew repeats the valley greedy until about this many boxes have been
+ * placed. */
 #define RESTART_WORK 60000
 /* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
 #define SHORT_SEARCHES 12
@@ -30,12 +32,14 @@
  * boxes, which suffices to place all boxes if few attempts lead to a dead end */
 #define SHORT_NODES_PER_BOX 8
 #define FARTHEST                                                                                   \
-    0.7 /* share of the short searches that use the focus (enum search_focus) with which earlier   \
-         * ones placed the most boxes; the others take every focus in turn */
-/* this share of the short searches places boxes earlier whose sections made earlier searches
- * fail */
+    0.7 /* this share of the short searches uses the focus (the rule by which a search chooses the \
+         * section for its next box) with which earlier searches placed the most boxes; the others \
+         * use every focus in turn */
+/* this share of the short searches places those boxes earlier that live in sections of time in
+ * which earlier searches failed */
 #define LEARNING 0.7
-#define MOST_SQUEAKS 40 /* how many packings in a row use the same random weights at most */
+/* after this many packings by the valley greedy the random weights that order the boxes change */
+#define MOST_SQUEAKS 40
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
     const size_t n = (size_t)(boxes > items ? boxes : items) + 1;
@@ -85,7 +89,8 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
     return arena->parts.boxes + part->part->from;
 }
 
-/* Packs the part once by the valley greedy, in the order that worker->worth gives. */
+/* Packs the part once by the valley greedy. Boxes for which worker->worth is higher are placed
+ * earlier. */
 static struct valley_result pack_part(struct worker *worker, struct arena_state *arena,
                                       struct part_state *part) {
     const uint32_t n = part->part->count;
@@ -141,14 +146,15 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
-    /* number of a long search among the SEARCHES_PER_ROUND that have the same limit of nodes */
+    /* number of a long search, from 0, among the SEARCHES_PER_ROUND that have the same limit of
+     * nodes */
     uint32_t order;
     enum search_focus focus;
     uint32_t effort;
 };
 
-/* Returns the capacity that a search tries to reach: the goal, or for some searches only a step
- * towards it (STEP_OFTEN). The caller holds the lock. */
+/* Returns the capacity that a search tries to reach: the goal, which is the wanted peak, or in some
+ * searches a peak a quarter of the way from the best one to it. The caller holds the lock. */
 static uint64_t capacity_of(const struct worker *worker, const struct part_state *part,
                             uint64_t goal, bool stepwise, uint32_t order) {
     const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
@@ -197,8 +203,9 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
     return peak;
 }
 
-/* Makes the searches' working memory when a search first needs it. If the last search was of
- * another part, forgets its results: search_blame and worker->reach. */
+/* Makes the working memory of searches when the worker first needs it. If the worker's last search
+ * was of another part, forgets what was counted there (search_blame and worker->reach). False: the
+ * host has no memory. */
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();
@@ -210,8 +217,8 @@ static bool have_search(struct worker *worker, const struct part_state *part) {
     return worker->search;
 }
 
-/* Runs one search in the order that worker->worth gives. False: it neither found a packing nor
- * proved that there is none. */
+/* Runs one search, which tries boxes of high worker->worth first. False: it neither found a packing
+ * nor proved that there is none. */
 static bool search_part(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         const struct plan_of_search *plan) {
     const uint32_t n = part->part->count;
@@ -252,8 +259,9 @@ static void note_reach(struct worker *worker, enum search_focus focus) {
     worker->reach[focus].searches++;
 }
 
-/* Mostly chooses the focus with which short searches of this part placed the most boxes on average,
- * because it is the likeliest to find a packing; otherwise takes all in turn. */
+/* Chooses the focus of a short search: the rule by which a search chooses the section for its next
+ * box. Mostly it is the one with which short searches of this part placed the most boxes on
+ * average, because it is the likeliest to find a packing; otherwise all take turns. */
 static enum search_focus choose_focus(const struct worker *worker, uint32_t attempt,
                                       uint64_t *random) {
     enum search_focus best = SEARCH_LOWEST;

@@ -17,9 +17,9 @@
  * (many short searches in random orders), or in both in turn. */
 enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
-/* How many boxes the short searches of a part placed with one focus. */
+/* How many boxes the short searches of a part placed with one focus (enum search_focus). */
 struct reach {
-    /* how many boxes each short search had placed at best, summed over the searches */
+    /* the most boxes that a short search had placed at one time, summed over the searches */
     uint64_t boxes;
     uint64_t searches;
 };
@@ -50,13 +50,13 @@ struct worker {
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items);
 void worker_free(struct worker *worker);
 
-/* Packs the part once by the valley greedy in fixed order number `order`. */
+/* Packs the part once by the valley greedy, in the order of boxes fixed_orders[order]. */
 void worker_greedy(struct worker *worker, struct arena_state *arena, struct part_state *part,
                    uint32_t order);
 
-/* Tries for a limited time to find a better packing of the part. `goal` is the wanted peak in bytes
- * within the part. With `stepwise`, more of the searches try a peak between the goal and the best
- * one so far. */
+/* Tries for a limited time to find a packing of the part with a lower peak. `goal` is the wanted
+ * peak in bytes within the part. With `stepwise`, more of the searches try a peak between the goal
+ * and the best one so far. */
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);
 

@@ -14,13 +14,14 @@
 /* at least 1 / LEAST_SHARE of the events that are aligned at once must be equal to their partners
  * in the loop, else the stream no longer follows the loop */
 #define LEAST_SHARE 3
-/* the score of a cell, of the table of scores that an alignment fills in, that no alignment can
- * reach: below all real scores */
+/* the score of those cells of an alignment's table of scores that no alignment can reach; it is
+ * below all real scores */
 #define IMPOSSIBLE (-(1 << 20))
 #define SAME 2
 #define OTHER (-1)
 
-/* a step of an alignment: to the next event of the stream, of the loop, or of both */
+/* a step of an alignment: to the next event of the stream (STRING), of the loop (LOOP), or of
+ * both */
 enum move { BOTH, STRING, LOOP };
 
 /* Events of the stream that are aligned at once, as numbers (`tokens`), with the events of the loop
@@ -29,8 +30,8 @@ struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
     uint32_t place, rows;
-    /* the last two rows of the table of scores; the element REACH + shift is for that shift of the
-     * stream against the loop */
+    /* the last two rows of the table of scores; element REACH + s of a row is the score if the
+     * stream and the loop are shifted against each other by s events */
     int32_t scores[2][BAND];
     uint8_t moves[ROWS + 1][BAND];
 };
@@ -151,19 +152,22 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* What align_settle counts for one event of the loop, over all its repetitions in the stream. */
+/* What is counted for one event of the loop, over all its repetitions in the stream, to correct the
+ * loop. */
 struct tally {
     uint32_t hits; /* how often the stream has the event at its place in the loop */
-    /* votes for `candidate` less votes for other events (the majority vote of Boyer and Moore) */
+    /* how many times `candidate` was counted, less how many times other events were (the majority
+     * vote of Boyer and Moore) */
     uint32_t lead;
     uint32_t followed; /* how often the stream had `candidate` right after this event of the loop */
-    /* token of an event that the stream had right after this one though the loop has not: the one
-     * that came in more than half of those cases, if there is such a one */
+    /* an event that the stream has right after this event of the loop, though it is not in the
+     * loop, given by its token; if one such event came in more than half of these cases, it is that
+     * one */
     uint64_t candidate;
 };
 
-/* Returns whether the stream's event number `at` has a place in the loop but the stream's next
- * event has none. */
+/* Returns whether event number `at` of the stream is in the loop, but the stream's next event is
+ * not. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;
@@ -190,10 +194,10 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
 }
 
 /*
- * Removes from the loop the events that at most a third of its repetitions have. Inserts a
- * candidate (struct tally) after its event if it followed more than once and after more than a
- * third of that event's occurrences. After a removed event nothing is inserted, because the next
- * alignment can show that candidate again.
+ * Removes from the loop the events that at most a third of its repetitions have. If an event that
+ * is not in the loop (tally.candidate) came right after one of the loop's events more than once and
+ * in more than a third of its occurrences, it is inserted there. After a removed event nothing is
+ * inserted, because the next alignment can show that candidate again.
  */
 static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);

@@ -22,9 +22,10 @@ struct alignment {
     /* For each event of the stream its place: how many of the loop's events come before it, those
      * of all earlier repetitions included. ALIGN_NOWHERE: the event is not in the loop. */
     uint32_t *places;
-    uint32_t covered; /* how many of the stream's first events follow the loop */
-    /* how many of the loop's events, counted over all repetitions, the first `covered` events of
-     * the stream go through */
+    /* number of the stream's events up to the last one that has a place in the loop */
+    uint32_t covered;
+    /* number of the loop's events, counted over all repetitions, up to the place of that event:
+     * the last event of the stream that has a place in the loop */
     uint32_t passed;
     uint32_t matched; /* how many of the stream's events have a place in the loop */
 };

@@ -48,8 +48,8 @@ struct events {
 
 void events_free(struct events *events);
 
-/* events_add_allocation appends an event and an allocation, and events_add_free appends an event.
- * The arrays must have room for them. */
+/* events_add_allocation appends an allocation and its event; events_add_free appends the event of a
+ * free. The arrays must have room for them. */
 void events_add_allocation(struct events *events, struct allocation allocation);
 void events_add_free(struct events *events, uint32_t allocation);
 

@@ -34,10 +34,10 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
 }
 
 /*
- * Returns the number of the allocation's space (lifetimes.h), and adds the space if it is new. Each
- * device has a space for small and one for large blocks, so that all sizes in a space, and so all
- * offsets, are multiples of the same alignment. `name` gets the space's name and must be kept.
- * NAMES_NONE: the host has no memory.
+ * Returns the number of the space (a memory that is planned alone) in which the allocation lies,
+ * and adds the space if it is new. Each device has a space for small and one for large blocks, so
+ * that all sizes in a space, and so all offsets, are multiples of the same alignment. `name` gets
+ * the space's name and must be kept. NAMES_NONE: the host has no memory.
  */
 static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
                          char name[SPACE_NAME]) {
@@ -56,8 +56,7 @@ static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a
     return space;
 }
 
-/* Adds a row for the allocation. It is planned with `bytes` bytes, rounded as the pool rounds
- * them. */
+/* Adds a row for the allocation, whose size is `bytes`, rounded as the pool rounds sizes. */
 static struct lifetime *add_row(struct folder *folder, const struct allocation *a, uint64_t bytes) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint32_t number = lifetimes->count++;
@@ -93,8 +92,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    /* The block still lives when the next repetition makes the same allocation. Both cannot have
-     * the same address, so the row is planned without one. */
+    /* The block still lives when the next repetition makes the same allocation. The two blocks
+     * cannot have the same address, so the row gets no address in the plan. */
     if (rest > a->birth) {
         row->unplanned = row->size;
         row->size = 0;

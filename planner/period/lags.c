@@ -4,11 +4,12 @@
 
 #include "base/mix.h"
 
-/* How many events form a stretch. Short stretches are needed: even if a fifth of all events
- * changes, some of them have no changed event. */
+/* How many events in a row form a stretch; the stream repeats itself where equal stretches come
+ * again. Stretches must be short: even if a fifth of all events changes, some stretches have no
+ * changed event. */
 #define GRAM 4
-/* for how many distances a stretch of events votes at most: those to the next HOPS stretches that
- * are equal to it */
+/* Each stretch of events votes for its distances to the next HOPS stretches that are equal to
+ * it. */
 #define HOPS 8
 /* A distance that was found by votes may be a few events off. It is replaced by the one near it at
  * which the most of the first FIRST stretches of the stream are repeated. */
@@ -17,10 +18,11 @@
 
 struct voting {
     uint64_t *grams; /* for each stretch, by the index of its first event: a hash of its events */
-    /* for each stretch, by the index of its first event: index of the next equal stretch, or
+    /* for each stretch, by the index of its first event: the index of the next equal stretch, or
      * NOWHERE */
     uint32_t *next;
-    /* hash table of stretches: the index of one for all equal ones, or NOWHERE in a free slot */
+    /* hash table of stretches: of equal stretches, the index of the first that comes in the stream;
+     * NOWHERE in a free slot */
     uint32_t *table;
     /* for each distance: how many stretches voted for it; once all votes are counted, how many
      * voted for it or a smaller one */

@@ -7,9 +7,9 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-/* A loop is reported if a repetition has at least TELLING_LENGTH allocations. If it has fewer, all
- * repetitions together must have at least TELLING_EVENTS events and 1 / TELLING_SHARE of the
- * stream's events, else the stream may repeat by accident. */
+/* A repeating part of the stream counts as a loop if a repetition has at least TELLING_LENGTH
+ * allocations. If it has fewer, all repetitions together must have at least TELLING_EVENTS events
+ * and 1 / TELLING_SHARE of the stream's events, else the stream may repeat by accident. */
 #define TELLING_LENGTH 8
 #define TELLING_SHARE 4
 #define TELLING_EVENTS 12
@@ -82,8 +82,8 @@ static uint32_t next_tail(uint32_t tail) {
     return tail == 0 ? 1 : tail * 2;
 }
 
-/* period_find calls best_run at most twice: with sizes and without. best_run tries leaving out
- * several numbers of events at the stream's end; each try is one step. */
+/* The stream is searched at most twice, with the sizes and without them. Each search tries leaving
+ * out several numbers of events at the stream's end, and counts a step for each try. */
 uint64_t period_steps(const struct events *events) {
     uint64_t tails = 0;
     for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail))
@@ -231,8 +231,9 @@ static bool frees_all(const struct events *events, struct run run) {
     return is_balanced(events, ends, LEAST_REPETITIONS + 1);
 }
 
-/* Finds the repeating part at the end of the stream. If sizes are not compared (`exact` is false),
- * many events are equal by chance, so the part must be at least half of the stream. */
+/* Finds the repeating part at the end of the stream; length 0: there is none. If sizes are not
+ * compared (`exact` is false), many events are equal by chance, so the part must be at least half
+ * of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
@@ -250,10 +251,10 @@ static bool comes_in(const struct period *period, const struct events *events, u
 }
 
 /*
- * Returns whether the last repetition belongs to the same loop as the others. First, it must have
- * the usual size in at least half of the allocations that have one. Second, its sizes must occur in
- * the first half of the repetitions at least half as often as in the second, else a new loop has
- * begun.
+ * Returns whether the last repetition belongs to the same loop as the others. First, at least half
+ * of its allocations must have the size that most repetitions have there; allocations for which
+ * there is no such size do not count. Second, its sizes must occur in the first half of the
+ * repetitions at least half as often as in the second, else a new loop has begun.
  */
 static bool goes_on(const struct period *period, const struct events *events) {
     const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
@@ -269,14 +270,14 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* Returns the index of the event, among the allocations of the first repetition, before which the
- * fewest bytes are live. */
+/* Returns where the first repetition should begin: the index of that of its allocation events
+ * before which the fewest bytes are live. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;
     /*
-     * Live bytes are compared in the second repetition, because blocks that the first one leaves
-     * count there too.
+     * Live bytes are compared in the second repetition, because they include the blocks that the
+     * first repetition has not freed.
      */
     const uint32_t from = period->prefix_events + period->length_events;
     for (uint32_t i = 0; i < from + period->length_events; i++) {

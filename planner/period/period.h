@@ -49,12 +49,12 @@ uint64_t period_steps(const struct events *events);
 /*
  * Finds the loop at the end of a stream that still goes on. O(n).
  *
- * If sizes vary, the repetitions must be at least half of the stream, and the last one must still
- * have the usual sizes. The repetitions must free about as many blocks as they allocate
- * (balance.h), else they are only parts of a longer loop's repetition. At last the beginning is
- * moved on to the allocation of the first repetition at which the fewest bytes are live; at least
- * two repetitions are left. If there is no loop, it succeeds with `length` 0. False: the host has
- * no memory.
+ * If sizes vary, the repetitions must be at least half of the stream, and at least half of the
+ * sizes in the last repetition must be those that most repetitions have. The repetitions must free
+ * about as many blocks as they allocate (balance.h), else they are only parts of a longer loop's
+ * repetition. At last the beginning is moved on to the allocation of the first repetition at which
+ * the fewest bytes are live; at least two repetitions are left. If there is no loop, it succeeds
+ * with `length` 0. False: the host has no memory.
  */
 bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error);

@@ -22,11 +22,13 @@
 /* The proposed lengths of a repetition are judged by the stream's last allocations: SHORT_PASSES
  * times as many as the longest length. */
 #define SHORT_PASSES 3
-#define LONG_PASSES 2 /* used in place of SHORT_PASSES if the longest length is above SHORT */
+/* If the longest proposed length is above SHORT, the lengths are judged by only LONG_PASSES times
+ * as many allocations as it has. */
+#define LONG_PASSES 2
 /* how many allocations must be as in the loop at least, over all repetitions */
 #define LEAST_ALLOCATIONS 64
 #define ALIKE 7 /* at least ALIKE tenths of the compared allocations must be as in the loop */
-/* The average length of the repetitions may differ by 1 / LENGTHS of it from the loop's length. */
+/* The repetitions may on average have more or fewer allocations than the loop by 1 / LENGTHS. */
 #define LENGTHS 10
 /* A length of the loop is not taken unless at least this share of the allocations is alike in two
  * repetitions of it. If 20 % of the allocations change at random, the share is 0.64. */
@@ -34,10 +36,10 @@
 /* The shortest length of the loop is taken whose repetitions are alike in at least this part of the
  * share that the best length reaches. */
 #define NEARLY 0.9
-/* how often the loop is corrected at most so that it has what most repetitions have */
+/* the loop is corrected at most this many times, to have the allocations of many repetitions */
 #define ROUNDS 8
-/* How many repetitions of the loop are written as the result. period_find needs three, and one more
- * is written because frees may be missing in one. */
+/* How many equal repetitions of the loop are written as the result. The exact search (period.h)
+ * needs three; one more is written because the first may lack frees. */
 #define COPIES 4
 
 struct search {
@@ -78,7 +80,7 @@ static bool frees_all(const struct search *search) {
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* Returns how alike the repetitions are if the loop has `lag` allocations: aligns about the last
+/* Returns how alike the repetitions are if the loop has `lag` allocations: compares about the last
  * `reach` allocations with repetitions of the last `lag` ones, and returns the share that is equal.
  * Allocations that only one of the two sides has count as different. Returns 0 if the repetitions
  * do not free what they allocate, because then they are only parts of a loop's repetition. */
@@ -181,17 +183,17 @@ struct course {
     uint32_t *deaths;
     uint32_t length, end;
     uint32_t next_place; /* the place that the stream's next allocation will have */
-    /* one element for each allocation of which is known when its block is freed: the slot, and the
-     * slot and the block's age as the key by which they are sorted */
+    /* one element for each block whose age is known: `index` is its slot, and `key` joins the slot
+     * and the age, so that the blocks of a slot can be sorted by age */
     struct keyed *ages;
-    /* by slot: how many allocations of the loop are made while a block of the slot lives (its age),
-     * the median; NEVER: more than a repetition has */
+    /* by slot: the median age of the slot's blocks, which is how many allocations of the loop are
+     * made while such a block lives; NEVER: more than a repetition has */
     uint32_t *usual_ages;
-    uint32_t *samples; /* by slot: index of an allocation of the stream that has this slot */
+    uint32_t *samples; /* by slot: index of the stream's last allocation that has this slot */
 };
 
-/* Returns how many allocations the loop has after the last allocation that has a place, less the
- * allocations without a place that the stream has after it; at least 0. */
+/* Returns how many allocations of the loop come after the stream's last allocation that is in the
+ * loop, less the allocations that the stream has after that one; at least 0. */
 static uint32_t passed_since(const struct alignment *alignment) {
     uint32_t i = 0;
     while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)
@@ -226,9 +228,9 @@ static void find_deaths(struct course *course) {
     }
 }
 
-/* Returns whether the age of the block is known, which is for how many allocations of the loop it
- * lives: it was freed, or it has lived for a whole repetition. A block of the last repetition that
- * still lives may be freed soon. */
+/* Returns whether the age of the allocation's block is known: the block was freed, or it has lived
+ * for more than a repetition. A block of the last repetition that still lives may be freed soon, so
+ * its age is not known. */
 static bool is_telling(const struct course *course, uint32_t allocation) {
     const uint32_t place = course->places[allocation];
     return place != ALIGN_NOWHERE &&

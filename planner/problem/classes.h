@@ -10,11 +10,13 @@
 
 struct classes {
     uint32_t *leader; /* by row: the first row of its class, called the class's leader */
-    /* by leader: the bytes of the class's largest row, rounded up to `align` */
+    /* by leader (first row) of a class: the bytes of the class's largest row, rounded up to
+     * `align` */
     uint64_t *class_size;
-    uint64_t *place; /* by leader: where the class begins within its item, in bytes */
-    /* by leader: the number of the class's item; items are numbered from 0 in each space, by their
-     * first rows */
+    /* by leader (first row) of a class: where the class begins within its item, in bytes */
+    uint64_t *place;
+    /* by leader (first row) of a class: the number of the class's item; items are numbered from 0
+     * in each space, by their first rows */
     uint32_t *item;
     uint32_t *items; /* by space: how many items it has */
 };

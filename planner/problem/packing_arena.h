@@ -47,8 +47,8 @@ struct problem {
     uint64_t align;
     struct arena *arenas;
     uint32_t count;
-    uint32_t *item;  /* by row: the number of its item in the arena of its space */
-    uint64_t *place; /* by row: where it begins within its item, in bytes */
+    uint32_t *item;  /* by row: the number of the row's item in the arena of the row's space */
+    uint64_t *place; /* by row: where the row begins within its item, in bytes */
 };
 
 /* How many steps of progress problem_build counts for each row (planner/common/watch.h). */

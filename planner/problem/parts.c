@@ -4,8 +4,8 @@
 
 #include "planner/common/sort.h"
 
-/* Boxes may be examined this many times on average. After that, ranges of boxes are not divided
- * further, so that the time stays limited. */
+/* When boxes were examined this many times on average, ranges of boxes are not divided further, so
+ * that the time stays limited. */
 #define WORK_PER_BOX 64
 
 struct range {
@@ -92,8 +92,8 @@ static bool add_part(struct cutter *cutter, struct range range, uint32_t lo, uin
 }
 
 /*
- * Places the boxes that are alive in all sections from `lo` to before `hi` below all others. The
- * range then has only the other boxes, in the same order.
+ * Places those boxes of the range that are alive in all sections from `lo` to before `hi` below its
+ * other boxes. The range then has only the other boxes, in the same order.
  */
 static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
     uint32_t keep = range->to;
@@ -110,9 +110,9 @@ static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, 
     range->from = keep;
 }
 
-/* Places those boxes of a range that are alive in all its sections. If some boxes remain, the range
- * is put back to be cut again, or becomes a part if no box was placed or the limit of work is
- * reached. */
+/* Places those boxes of a range that are alive in all its sections at the bottom of the range. If
+ * some boxes remain, the range is put back to be cut again, or becomes a part if no box was placed
+ * or the limit of work is reached. */
 static bool settle_range(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
     const uint32_t before = range.from;
     cutter->work += range.to - range.from;
