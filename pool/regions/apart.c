@@ -86,7 +86,7 @@ static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr
 }
 
 /* Finds a reservation of at least `bytes` bytes of addresses that was made for an earlier plan, and
- * of which a part has no pages any more. 0: there is none. */
+ * some of whose pages have moved elsewhere or gone back. 0: there is none. */
 static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];

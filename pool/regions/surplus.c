@@ -67,7 +67,8 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     pool_enter(pool);
     policy_note_surplus(pool);
     /* surplus_releases is raised before region_release drops the lock, so that several threads
-     * together keep to the bound in may_release. Releases that the driver refuses count as well. */
+     * together give back no more than may_release allows. A release that the driver refuses counts
+     * as well. */
     if (should_merge(pool)) {
         released = merge_regions(pool);
     } else if (may_release(pool) && (r = regions_largest_idle(pool, false))) {
