@@ -11,8 +11,8 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* This many records always keep their memory; beyond them, memory goes back to the host in pieces
- * of this size. */
+/* The memory of this many records is never given back to the host; beyond them, the memory of this
+ * many records goes back at a time. */
 #define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);

@@ -88,7 +88,7 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
-/* How far a walk through a treap in its order has come. */
+/* How far a walk through a treap has come, which visits the blocks in the treap's order. */
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
