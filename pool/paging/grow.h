@@ -52,12 +52,12 @@ uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere);
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);
 
 /*
- * To be called before an allocation while rules.watched is not 0. In the free block that the
- * request would get, replaces pages that are too large for the request by smaller ones: a small
- * block would keep a large page from moving for as long as the block lives. Pages only get smaller
- * that way, so none is replaced more than a few times. False: pages would have to be replaced, but
- * BFC_ALLOCATE_HIT_ONLY forbids it. If the device refuses the new pages, the addresses stay without
- * pages, and rules.watched becomes 0.
+ * To be called before an allocation while the pool looks for pages that are too large
+ * (rules.watched is not 0). In the free block that the request would get, replaces such pages by
+ * smaller ones: a small block would keep a large page from moving for as long as the block lives.
+ * Pages only get smaller that way, so none is replaced more than a few times. False: pages would
+ * have to be replaced, but BFC_ALLOCATE_HIT_ONLY forbids it. If the device refuses the new pages,
+ * the addresses stay without pages, and rules.watched becomes 0.
  */
 bool remake_before(struct bfc_pool *pool, const struct request *request);
 

@@ -11,10 +11,10 @@
  * the next region is as large as they were together, unless the pool would then reserve more than
  * 1.1 times the most that was ever in use. Idle regions are merged when much less is in use than
  * the most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if
- * the pool has taken new regions since the last time they were merged; so a program that repeats
- * itself soon meets no more of this. Besides, while more is reserved than 1.1 times the most that
- * was in use, single idle regions go back; not those that are set apart, since a plan is about to
- * use them.
+ * the pool has taken new regions since the last time they were merged; so a program that
+ * repeats its allocations soon has no more regions merged. Besides, while more is reserved than 1.1
+ * times the most that was in use, single idle regions go back; not those that are set apart, since
+ * a plan is about to use them.
  *
  * Regions go back only during a free that has waited for the device, since the driver's own free of
  * a region waits as well. They do not go back during an allocation, since cudaMalloc without the

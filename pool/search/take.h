@@ -33,7 +33,7 @@ block_index take_find(struct bfc_pool *pool, uint64_t granules);
 block_index take_find_in(struct bfc_pool *pool, const struct bins *bins, uint64_t granules);
 /* Merges neighbouring ready and pending blocks into one that is pending under the highest of their
  * fences, and serves the request from it. False: no such neighbours have room, or their region is
- * wholly free and the pool spares it. */
+ * wholly free and the pool would rather grow than split it. */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
 /* Reserves the next 65,536 block ids for this pool. All pools of the process take them from one
