@@ -92,8 +92,8 @@ struct bfc_upstream {
     /*
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
      * the highest fence known to be complete. Two values of `fence` have a meaning of their own:
-     * - BFC_DEFERRED_FENCE: makes the deferred blocks ready, if that is possible, by whatever wait
-     *   that needs;
+     * - BFC_DEFERRED_FENCE: makes the deferred blocks ready if possible, and waits as long as that
+     *   takes;
      * - BFC_NO_FENCE: makes every awaited block ready whose stream has completed the work before
      *   the free; if there is none, blocks until there is one.
      */
@@ -128,8 +128,8 @@ struct bfc_pool_config {
     /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
     uint64_t growth_size;
     /* growth `double`: the size up to which new regions (with pages: the bytes of pages that are
-     * made at once) get larger as the pool grows. Without pages, policies tf and pytorch ignore it
-     */
+     * made at once) get larger as the pool grows. Policies tf and pytorch ignore it without
+     * pages */
     uint64_t growth_max;
     uint64_t preallocate; /* growth `preallocate`: the size of the first region */
     uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
@@ -217,7 +217,7 @@ enum bfc_allocate_flags {
      * bfc_pool_count_out_of_memory if they fail too */
     BFC_ALLOCATE_UNCOUNTED = 4,
     /* this call repeats an allocation that had BFC_ALLOCATE_UNCOUNTED and failed; if this one
-       succeeds, the caller calls bfc_pool_count_saved */
+     * succeeds, the caller calls bfc_pool_count_saved */
     BFC_ALLOCATE_AGAIN = 8,
     /* before the pool grows, hand out ready blocks of regions that are set apart
      * (bfc_pool_set_apart) */

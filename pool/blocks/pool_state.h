@@ -86,8 +86,8 @@ struct region {
      * bin, so that no allocation takes them */
     bool shared;
     bool held; /* whether the region must never be given back */
-    /* whether only allocations that ask for it may take memory of the region
-     * (bfc_pool_set_apart) */
+    /* whether the region is set apart (bfc_pool_set_apart): only allocations at a given address or
+     * with BFC_ALLOCATE_APART take memory of it */
     bool apart;
     bool planned; /* whether bfc_pool_add_apart made the region */
     /* whether the pool took the region, while it had a planned one, for blocks without a planned

@@ -90,7 +90,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
      * this pointer. open_paging copies the struct. */
     made->upstream.pages = NULL;
     /* With pages, neighbouring free blocks merge to blocks of any size. If blocks of max_split
-     * bytes or more were not split, one request could get such a block whole; so all may be split.
+     * bytes or more were not split, a small request could get such a block whole; so all are split.
      */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;

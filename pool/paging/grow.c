@@ -150,9 +150,9 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Where free blocks are sorted, serves the request from the memory that make_room has made at `at`,
- * which a search might not choose. False: free blocks are not sorted, or there is no room at `at`
- * any more. */
+/* In a pool that keeps free blocks sorted, serves the request from the memory that make_room has
+ * made at `at`, since a search might choose another block. False: the pool does not sort free
+ * blocks, or there is no room at `at` any more. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&

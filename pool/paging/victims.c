@@ -64,9 +64,9 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Chooses pages from the free blocks of these bins, until the sum is as large as wanted: from
- * larger bins to smaller ones; where free blocks are sorted, in each zone from the smallest block
- * to the largest. */
+/* Chooses pages from the free blocks of these bins, until the sum of the bytes is as large as
+ * wanted. Goes from larger bins to smaller ones; in a pool that keeps free blocks sorted, in each
+ * zone from the smallest block to the largest. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;

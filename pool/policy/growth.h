@@ -22,7 +22,7 @@ static inline uint64_t growth_on_device(uint64_t bytes) {
 
 enum back_off {
     /* after each refusal by the device, ask for half as much, to leave the rest of the device to
-       its other users */
+     * its other users */
     BACK_OFF_BY_HALVES,
     BACK_OFF_TO_SIZE,
     BACK_OFF_ABOVE_SIZE,

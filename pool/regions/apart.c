@@ -1,5 +1,6 @@
-/* Regions that are set apart: only allocations that ask for it may take memory there. Their ready
- * blocks are in bins of their own, and their pending blocks in no bin. */
+/* Regions that are set apart: only allocations at a given address or with BFC_ALLOCATE_APART take
+ * memory there. The ready blocks of these regions are in bins of their own, and the pending blocks
+ * in no bin. */
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"

@@ -310,8 +310,8 @@ static bool plan_growth(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* Adds the region that the upstream has provided to the pool. If the host has no memory for its
- * records, drops the lock and gives the region back. */
+/* Adds the region that the upstream has provided to the pool. If the host has no memory for the
+ * region's records, drops the lock and gives the region back. */
 static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
     const struct region region = {.start = growth->start,
                                   .size = growth->bytes,
@@ -369,8 +369,8 @@ enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_a
     return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
-/* Serves the request from any free block that fits. If none is found, or where free blocks are
- * sorted, serves it from the region at `start`, which was just added and is wholly free. */
+/* Serves the request from the region at `start`, which was just added and is wholly free; or, in a
+ * pool that does not keep free blocks sorted, from any free block that fits. */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact && take_any(pool, request))
         return true;

@@ -95,7 +95,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
                 /* the last resorts may have waited, so that blocks are ready by now that only this
-                   function takes, since the policy refuses them */
+                 * function takes, since the policy refuses them */
                 take_unruled(pool, request);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;
