@@ -33,8 +33,8 @@ typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses of blocks are multiples of this many bytes. cudaMalloc aligns memory to as
- * many, because textures need it. */
+/* Sizes and addresses of blocks are multiples of a granule, which has 2 to the power of
+ * BFC_GRANULE_BITS bytes. cudaMalloc aligns memory to as many bytes, because textures need it. */
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
@@ -112,8 +112,8 @@ enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GRO
 
 /* How the pool chooses the size of new pages (pool/pages.h). */
 enum bfc_page_rule {
-    /* as BFC_PAGE_STEP while free blocks lie together; the more scattered they are, the smaller new
-     * pages become */
+    /* one page for all that the pool makes at once, while free blocks lie together; the more
+     * scattered they are, the smaller new pages become */
     BFC_PAGE_AUTO,
     BFC_PAGE_FIT, /* at most a 64th of the block for which the page is made */
     /* one page for all that the pool makes at once when it grows */

@@ -161,7 +161,8 @@ struct bfc_pool {
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
-    uint32_t shared_regions; /* how many regions have `shared` set */
+    /* how many regions are shared with others (bfc_pool_share_region) */
+    uint32_t shared_regions;
     /* how many regions are set apart; while there are any, rules.plain_most is 0 */
     uint32_t apart_regions;
 

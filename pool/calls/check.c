@@ -92,7 +92,8 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
-    uint64_t left; /* how many more blocks the treap should hold */
+    /* how many more blocks the walk through the treap should meet */
+    uint64_t left;
 };
 
 static bool walk_treap(struct walk *w, block_index b) {

@@ -57,7 +57,8 @@ static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, ui
     return highest;
 }
 
-/* Whether b is in a region that serves only blocks of other sizes. */
+/* Whether b's region does not serve requests of this size, since it is only for small or only for
+ * large blocks. */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
