@@ -52,7 +52,9 @@ enum bfc_status {
     BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
     BFC_INVALID_SIZE,    /* the size is zero, or larger than the call can serve */
     BFC_NO_HOST_MEMORY,  /* the host has no memory for the pool's own records */
-    BFC_ASLEEP,          /* the pages are frozen (bfc_pool_freeze_pages), and thawing them failed */
+    /* bfc_pool_freeze_pages forbids to change pages, and the upstream's function `wake` failed to
+     * allow it again */
+    BFC_ASLEEP,
 };
 
 enum bfc_reserve_result {

@@ -104,8 +104,9 @@ static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone
     return b;
 }
 
-/* Considers the longest block of addresses without pages, where a pool usually grows, and the
- * MOST_LOOKS that were made last, so that the time of a call is bounded. */
+/* Returns the best place for a new block of `granules`. Examines only the longest range of
+ * addresses without pages, where a pool usually grows, and the MOST_LOOKS ranges that were made
+ * last, so that the time of a call is bounded. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
@@ -193,8 +194,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     return take_victims(pool);
 }
 
-/* Keeps in the array of chosen pages, in their order, as many pages as fit into `most` bytes, and
- * removes the others; returns the sum of their bytes. */
+/* Keeps in the array on_hand (ready pages of which some will move), in their order, as many pages
+ * as fit into `most` bytes, and removes the others; returns the sum of the bytes of those kept. */
 static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     uint64_t bytes = 0;
     uint32_t kept = 0;

@@ -45,7 +45,8 @@ bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region);
 uint64_t growth_next(struct bfc_pool *pool, uint64_t size, bool keeping);
 enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool keeping);
 
-/* Returns the initial value of `step`, from which the size of the next region is computed. */
+/* Returns the initial value of `step`, the number of bytes from which the size of the next region
+ * is computed. */
 uint64_t growth_first_step(const struct bfc_pool *pool);
 
 /* To be called after a region was reserved for a request of `size` bytes: raises `step`, from which

@@ -27,7 +27,8 @@ bool policy_may_merge(const struct bfc_pool *pool);
  * pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);
 
-/* Returns how many bytes may be reserved, judged by the most that were ever in use. */
+/* Returns how many bytes a pool should have reserved at most: the most that
+ * was ever in use, and a tenth more. */
 uint64_t policy_allowed(const struct bfc_pool *pool);
 
 /* Recomputes the rules (struct rules) that depend on whether regions are set apart, whether small
