@@ -91,22 +91,33 @@ struct bfc_page_info {
     /* whether the page is mapped but belongs to no block, because unmapping it has failed; the pool
      * will try again */
     bool lost;
-    bool asleep; /* the last value that bfc_pool_set_page was given for this page; false at first */
+    /* whether the page's memory is gone and only its addresses are kept, as bfc_pool_set_page said
+     * last; false at first */
+    bool asleep;
 };
 
 /* Amounts of pages and addresses. `pages` and `calls` are counts, the other fields are bytes. The
  * first six fields are values as of now, the others sums since the pool began. */
 struct bfc_page_stats {
-    uint64_t addresses; /* reserved addresses, with pages or without */
-    uint64_t bare;      /* reserved addresses without a page */
-    uint64_t pages;     /* how many pages there are */
-    uint64_t ready;     /* ready pages, which bfc_pool_trim would give back */
-    uint64_t pinned;    /* pages that are pinned */
-    uint64_t lost;      /* pages that can neither be used nor be unmapped */
-    uint64_t created;   /* pages that were made */
-    uint64_t moved;     /* pages that were moved to other addresses */
-    uint64_t released;  /* pages that were given back to the device */
-    uint64_t calls;     /* how many calls of functions of struct bfc_page_calls were made */
+    /* bytes of reserved addresses, with pages or without */
+    uint64_t addresses;
+    /* bytes of reserved addresses without a page */
+    uint64_t bare;
+    uint64_t pages; /* how many pages there are */
+    /* bytes of ready pages, which bfc_pool_trim would give back */
+    uint64_t ready;
+    /* bytes of pages that are pinned */
+    uint64_t pinned;
+    /* bytes of pages that can neither be used nor be unmapped */
+    uint64_t lost;
+    /* bytes of pages that were made since the pool began */
+    uint64_t created;
+    /* bytes of pages that were moved since the pool began */
+    uint64_t moved;
+    /* bytes of pages that went back to the device since the pool began */
+    uint64_t released;
+    /* how many calls of the functions in struct bfc_page_calls were made */
+    uint64_t calls;
 };
 
 /* Copies the amounts to *stats, all as of one moment. O(pages). False: the pool has no pages, and
@@ -121,7 +132,7 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats);
  */
 bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Undoes one bfc_pool_pin for each page of the range. */
+/* Takes back one earlier bfc_pool_pin of the range: each of its pages is pinned once less. */
 void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 /*

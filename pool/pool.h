@@ -33,8 +33,8 @@ typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses of blocks are multiples of this many bytes. cudaMalloc aligns memory to as
- * many, because textures need it. */
+/* Sizes and addresses of blocks are multiples of a granule, which has 2 to the power of
+ * BFC_GRANULE_BITS bytes. cudaMalloc aligns memory to as many bytes, because textures need it. */
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
@@ -52,7 +52,9 @@ enum bfc_status {
     BFC_UNKNOWN_POINTER, /* the address is in none of the pool's regions */
     BFC_INVALID_SIZE,    /* the size is zero, or larger than the call can serve */
     BFC_NO_HOST_MEMORY,  /* the host has no memory for the pool's own records */
-    BFC_ASLEEP,          /* the pages are frozen (bfc_pool_freeze_pages), and thawing them failed */
+    /* bfc_pool_freeze_pages forbids to change pages, and the upstream's function `wake` failed to
+     * allow it again */
+    BFC_ASLEEP,
 };
 
 enum bfc_reserve_result {
@@ -92,8 +94,8 @@ struct bfc_upstream {
     /*
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
      * the highest fence known to be complete. Two values of `fence` have a meaning of their own:
-     * - BFC_DEFERRED_FENCE: makes the deferred blocks ready, if that is possible, by whatever wait
-     *   that needs;
+     * - BFC_DEFERRED_FENCE: makes the deferred blocks ready if possible, and waits as long as that
+     *   takes;
      * - BFC_NO_FENCE: makes every awaited block ready whose stream has completed the work before
      *   the free; if there is none, blocks until there is one.
      */
@@ -112,11 +114,12 @@ enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GRO
 
 /* How the pool chooses the size of new pages (pool/pages.h). */
 enum bfc_page_rule {
-    /* as BFC_PAGE_STEP while free blocks lie together; the more scattered they are, the smaller new
-     * pages become */
+    /* one page for all that the pool makes at once, while free blocks lie together; the more
+     * scattered they are, the smaller new pages become */
     BFC_PAGE_AUTO,
-    BFC_PAGE_FIT,  /* at most a 64th of the block for which the page is made */
-    BFC_PAGE_STEP, /* one page for each step by which the pool grows */
+    BFC_PAGE_FIT, /* at most a 64th of the block for which the page is made */
+    /* one page for all that the pool makes at once when it grows */
+    BFC_PAGE_STEP,
 };
 
 /* The configuration of a pool. What bfc_pool_config_default does not set is zero. Sizes are in
@@ -126,8 +129,9 @@ struct bfc_pool_config {
     enum bfc_growth growth;
     /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
     uint64_t growth_size;
-    /* growth `double`: the size up to which regions, or with pages the steps of growth, get larger
-     * as the pool grows. Without pages, policies tf and pytorch ignore it */
+    /* growth `double`: the size up to which new regions (with pages: the bytes of pages that are
+     * made at once) get larger as the pool grows. Policies tf and pytorch ignore it without
+     * pages */
     uint64_t growth_max;
     uint64_t preallocate; /* growth `preallocate`: the size of the first region */
     uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
@@ -214,7 +218,7 @@ enum bfc_allocate_flags {
     /* do not count a failure as out of memory: the caller tries other means, and calls
      * bfc_pool_count_out_of_memory if they fail too */
     BFC_ALLOCATE_UNCOUNTED = 4,
-    /* this call repeats an allocation with BFC_ALLOCATE_UNCOUNTED that failed; if the repetition
+    /* this call repeats an allocation that had BFC_ALLOCATE_UNCOUNTED and failed; if this one
      * succeeds, the caller calls bfc_pool_count_saved */
     BFC_ALLOCATE_AGAIN = 8,
     /* before the pool grows, hand out ready blocks of regions that are set apart
@@ -337,10 +341,13 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
  * bfc_pool_free_ready returns an error, as bfc_pool_free does.
  */
 struct bfc_glimpse {
-    /* the record's index of the live block that starts at `start`; 0: no live block starts there */
+    /* the index of the block record of the live block that starts at the address asked for; 0: no
+     * live block starts there */
     uint32_t block;
     uint32_t place; /* the bucket of the pool's hash map that has the block */
-    bool surplus;   /* whether bfc_pool_release_surplus should be called */
+    /* whether the pool may have too many regions, so that the caller should call
+     * bfc_pool_release_surplus */
+    bool surplus;
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
@@ -354,8 +361,9 @@ static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;
 }
 
-/* Frees the live block under no fence: the block is awaited until bfc_pool_ready is called for it.
- * Returns what bfc_pool_free would return. */
+/* Frees the live block that starts at `start`, under no fence: the block is awaited until
+ * bfc_pool_ready is called for it. Returns BFC_OK, BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; with
+ * the last two nothing has changed. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
 /* Continues the free of a block that bfc_pool_free_awaited has freed, and that starts at `start`,
@@ -428,16 +436,17 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
- * Does what bfc_pool_trim does, but also gives back regions that are wholly free though not ready,
- * unless a block in them is awaited. Only for an upstream whose `release` waits for the work that
+ * Gives regions without a live or awaited block back to the upstream, even if they are not ready,
+ * until at least `bytes` have gone back; in a pool with pages first does what bfc_pool_trim does.
+ * Returns how many bytes went back. Only for an upstream whose `release` waits for the work that
  * may still use the region. If the upstream refuses to take a region back, all its blocks become
  * deferred. Of pages only ready ones go back, since unmapping may not wait for the device.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
-/* Gives one region back: one that is wholly free and ready, or if there is none, one that
- * bfc_pool_trim_used would give back. Gives no pages back. Sets `*error` to the upstream's error
- * code of the last release; if nothing was released, `*error` does not change. */
+/* Gives one region back, but no pages: a region that is wholly free and ready, or if there is none,
+ * one without a live or awaited block. Sets `*error` to the upstream's error code of the last
+ * release; if nothing was released, `*error` does not change. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
 /*

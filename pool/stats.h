@@ -53,8 +53,8 @@ struct bfc_pool_stats {
      * the pool gave other memory back */
     uint64_t retries;
     uint64_t out_of_memory; /* allocations that failed */
-    /* how often the device refused memory and the pool tried its last resorts: waiting, giving
-     * back */
+    /* how often the device refused memory and the pool tried its last resorts: to wait for free
+     * blocks, to give memory back and ask again */
     uint64_t last_resorts;
     uint64_t last_resorts_saved; /* how often an allocation succeeded by a last resort */
     uint64_t last_resort_ns;     /* nanoseconds spent in last resorts */

@@ -5,8 +5,8 @@
 #include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
-/* Cuts the range out as a block of its own, which is in no bin and no list; if the range ends
- * beyond the block that holds `start`, cuts out only the part in that block. What remains of that
+/* Cuts the range that begins at `start` out of the block that holds `start`, up to the end of the
+ * range or of that block, and returns it as a block in no bin and no list. What remains of the old
  * block before and after the range stays in its bins and lists. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);

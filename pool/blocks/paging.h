@@ -34,9 +34,10 @@ struct paging {
     /* whether no page may be made, moved or given back (bfc_pool_freeze_pages); written under
      * growth_lock and the pool's lock together */
     bool frozen;
-    uint32_t looks; /* how often bfc_pool_trim_idle has checked the pages */
-    /* counters that bfc_pool_page_stats reports: `made_calls` as `calls`, the others under the same
-     * names */
+    /* how many calls of bfc_pool_trim_idle have examined the pages so far */
+    uint32_t looks;
+    /* counters of what was done with pages since the pool began, for bfc_pool_page_stats, where
+     * made_calls is named `calls` */
     uint64_t created, moved, released, made_calls;
     uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
     /* with BFC_PAGE_AUTO: bytes of the largest page that may be made now; UINT64_MAX: no bound */

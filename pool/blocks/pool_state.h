@@ -86,8 +86,8 @@ struct region {
      * bin, so that no allocation takes them */
     bool shared;
     bool held; /* whether the region must never be given back */
-    /* whether only allocations that ask for it may take memory of the region
-     * (bfc_pool_set_apart) */
+    /* whether the region is set apart (bfc_pool_set_apart): only allocations at a given address or
+     * with BFC_ALLOCATE_APART take memory of it */
     bool apart;
     bool planned; /* whether bfc_pool_add_apart made the region */
     /* whether the pool took the region, while it had a planned one, for blocks without a planned
@@ -95,12 +95,14 @@ struct region {
     bool overflow;
     /* whether the region is a reservation of addresses, parts of which have pages (pages.h) */
     bool paged;
-    /* with rules.ages: the pool's count `lookups` when the region last became wholly free */
+    /* with rules.ages: the value of the pool's counter `lookups` (allocations) when the region last
+     * became wholly free */
     uint64_t idle_since;
-    /* the value of idle_since when bfc_pool_trim_idle last found the region wholly free */
+    /* the value that idle_since had when bfc_pool_trim_idle last found the region wholly free; if
+     * it differs now, the region was used in between */
     uint64_t seen_idle;
-    /* the time in nanoseconds at which bfc_pool_trim_idle first found the region wholly free since
-     * seen_idle; 0: it has not yet */
+    /* the time in nanoseconds of the first call of bfc_pool_trim_idle that found the region wholly
+     * free in the present idle time; 0: no call has yet */
     uint64_t seen_ns;
 };
 
@@ -159,7 +161,8 @@ struct bfc_pool {
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
-    uint32_t shared_regions; /* how many regions have `shared` set */
+    /* how many regions are shared with others (bfc_pool_share_region) */
+    uint32_t shared_regions;
     /* how many regions are set apart; while there are any, rules.plain_most is 0 */
     uint32_t apart_regions;
 
@@ -171,23 +174,26 @@ struct bfc_pool {
      * before `lock`, and never while `lock` is held. */
     pthread_mutex_t growth_lock;
     struct bfc_ask ask; /* what the holder of growth_lock passes to the upstream's functions */
-    /* the upstream's error code for the region that was given back last; 0: no error */
+    /* the error code of the upstream's `release` when a region was given back last; 0: no error */
     int release_error;
     /* policies bfc and tf: the number of bytes from which growth_next computes the size of the next
      * region */
     uint64_t step;
-    /* policy tf: whether a large request has just raised `step`, so that it is not doubled as
-     * well */
+    /* policy tf: whether a request above `step` has just raised `step`, so that it is not doubled
+     * as well when the region is taken */
     bool step_raised;
     uint64_t releasing; /* bytes of regions and pages that are being given back */
     /* the most bytes that blocks without a planned place have ever taken at one time */
     uint64_t overflow_wanted;
-    bool gather_overflow; /* whether the next region is to have overflow_wanted bytes */
+    /* whether the next region is to have overflow_wanted bytes, so that it can hold all blocks
+     * without a planned place */
+    bool gather_overflow;
     bool preallocated;
-    /* whether other jobs have asked for memory; then the pool spares large regions even where
-     * growing costs much */
+    /* whether other jobs have asked for memory; then the pool avoids splitting large wholly free
+     * regions even where growing costs much */
     bool wanted_elsewhere;
-    /* whether bfc_pool_release_surplus should be called (surplus.c); read without the lock */
+    /* whether too much is reserved or idle regions may be merged, so that a free should call
+     * bfc_pool_release_surplus; read without the lock */
     bool has_surplus;
     uint64_t surplus_releases;
     /* how many bytes the next region must have at least, because it replaces smaller ones that were
@@ -202,8 +208,11 @@ struct bfc_pool {
     /* with rules.ages: counts allocations, failed ones included, but not those at a given address
      * nor those with BFC_ALLOCATE_HIT_ONLY that found nothing */
     uint64_t lookups;
-    char *notes_end; /* the end of the memory given to bfc_pool_take_notes */
-    /* of the memory given to bfc_pool_take_notes: the bytes that are still unused, and all bytes */
+    /* the end of the memory that bfc_pool_take_notes was given, into which the pool writes a record
+     * of each allocation and free */
+    char *notes_end;
+    /* how many bytes of the memory that ends at notes_end are still unused, and how many it has in
+     * all */
     uint64_t notes_left, notes_wanted;
     struct bfc_pool_stats own_stats;
 };
@@ -214,8 +223,8 @@ static inline void pool_count_deferred(struct bfc_pool *pool, uint64_t change) {
     bfc_store_relaxed(&pool->stats->deferred, pool->stats->deferred + change);
 }
 
-/* Records an allocation of `bytes`, or a free if `bytes` is 0, for bfc_pool_take_notes. notes_left
- * must not be 0, so that there is room for the record. */
+/* Writes a record of an allocation of `bytes`, or of a free if `bytes` is 0, into the memory that
+ * bfc_pool_take_notes was given. notes_left must not be 0, so that there is room for the record. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
     struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
     pool->notes_left -= sizeof *note;
@@ -288,8 +297,8 @@ static inline uint64_t request_size(const struct request *request) {
 static inline void pool_enter(struct bfc_pool *pool) {
     pool_lock(&pool->lock);
     struct bfc_pool_stats *stats = pool->stats;
-    /* Only the holder of the lock writes the counter, so a load and a store suffice. The barrier
-     * keeps later writes behind the store of the odd number. */
+    /* Only the holder of the pool's lock writes `sequence`, so a load and a store suffice to count
+     * it up. The barrier makes readers see that it is odd before they see any later change. */
     bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
     bfc_barrier_release();
 }
@@ -321,9 +330,9 @@ static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b)
     return pool->config.reuse_pending && is_open_pending(pool, b);
 }
 
-/* Returns the bins to which block b belongs when it is ready. `plain` is a compile-time constant.
- * Callers pass true only while rules.plain_most is not 0: then all ready blocks are in one set of
- * bins. */
+/* Returns the bins to which block b belongs when it is ready. `plain` is a compile-time constant. A
+ * caller may pass true only while rules.plain_most is not 0: then all ready blocks are in one set
+ * of bins, and the compiler drops the code for the others. */
 static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool plain) {
     const struct block *at = &pool->blocks[b];
     if (plain || LIKELY(!block_region_bits(at)))

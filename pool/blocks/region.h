@@ -28,9 +28,9 @@ block_index find_holding(const struct bfc_pool *pool, bfc_addr address);
 /* Adds a region that is one block without pages. False: the host has no memory for the records. */
 bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone);
 
-/* Takes the pages' memory out of the pool's counts: ready blocks in the range become bare, that is,
- * addresses without a page. The range may span ready blocks of adjacent regions. The caller has
- * reserved BARE_RECORDS with slots_prepare for each of these regions. */
+/* Turns ready blocks in the range into bare ones, that is, addresses without pages, and takes their
+ * bytes out of the pool's counts. The range may span ready blocks of adjacent regions. The caller
+ * has reserved BARE_RECORDS with slots_prepare for each of these regions. */
 void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 /* Makes a bare range ready again, because pages have been mapped there. The range may span bare

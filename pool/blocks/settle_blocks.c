@@ -10,8 +10,8 @@ void settle_completed(struct bfc_pool *pool, uint64_t most) {
 
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
-        /* BFC_DEFERRED_FENCE marks blocks that have no fence yet, so it never counts as
-         * complete. */
+        /* BFC_DEFERRED_FENCE, the highest number, is no fence: it marks blocks that have none yet.
+         * So all fences below it may count as complete, but not this one. */
         fence--;
     pool->completed = bfc_max(pool->completed, fence);
 }

@@ -80,8 +80,8 @@ static void give_records_back(struct bfc_pool *pool) {
     host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
 }
 
-/* Lowers the high-water mark by one. If the last record is in use, it moves to a vacant place
- * first. */
+/* Lowers the high-water mark, the end of the part of the array that is used, by one record. If that
+ * record is in use, it moves to a vacant place first. */
 static void lower_high(struct bfc_pool *pool) {
     block_index top = pool->high - 1, to = pool->vacant;
     if (block_state(&pool->blocks[top]) == BLOCK_VACANT) {

@@ -11,8 +11,8 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* This many records always keep their memory; beyond them, memory goes back to the host in pieces
- * of this size. */
+/* The memory of this many records is never given back to the host; beyond them, the memory of this
+ * many records goes back at a time. */
 #define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);
@@ -21,7 +21,8 @@ void slots_move_together(struct bfc_pool *pool);
 static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    /* `next` may be 0; record 0 belongs to no block, and may be written to */
+    /* if b is the last in the list of vacant records, `next` is record 0, which belongs to no block
+     * and may be written to */
     blocks[next].previous = previous;
     *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }

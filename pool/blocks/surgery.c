@@ -37,7 +37,9 @@ void surgery_unlist(struct bfc_pool *pool, block_index b) {
         list_remove(list, pool->details, b);
 }
 
-/* Does what split_front does, and updates `bins`, which hold b; NULL: b is in no bins. */
+/* Splits block b after its first `granules`, and returns a new block for the first part, which is
+ * in no bin. b keeps the second part, and its place in `bins` is updated (NULL: b is in no bins).
+ * 0: the host has no memory for a record. */
 static inline block_index split_in(struct bfc_pool *pool, struct bins *bins, block_index b,
                                    uint64_t granules) {
     if (bins)

@@ -12,8 +12,8 @@
 
 /* Adds a node for b to the address index. b is new, and linked to its neighbours already. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* Does what merge_ready does, for pools whose free blocks are sorted or whose regions record since
- * when they are idle. */
+/* Makes b, which is in no bin, ready, and merges it with its ready neighbours, in pools whose free
+ * blocks are sorted or whose regions record when they become idle. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes block b ready, pending or deferred, according to `fence` (bfc_pool_free). b must be in no
  * bin and no list, and not be counted as live or free. */
@@ -25,9 +25,9 @@ void surgery_unlist(struct bfc_pool *pool, block_index b);
 /* Removes a pending block from the list of pending blocks, but leaves it in its bin. */
 void surgery_unfence(struct bfc_pool *pool, block_index b);
 /* Gives b, which is in no bin and no list, the state BLOCK_PENDING, BLOCK_DEFERRED or BLOCK_BARE,
- * merges it with neighbours of the same kind (belongs_with), and adds it to bins and list. Returns
- * the merged block. `key`: the fence of a pending block, the count deferred_arrivals for a deferred
- * one, 0 for a bare one. */
+ * merges it with neighbours of the same state (pending ones only with the same fence), and adds it
+ * to bins and list. Returns the merged block. `key`: the fence of a pending block, the count
+ * deferred_arrivals for a deferred one, 0 for a bare one. */
 block_index surgery_join(struct bfc_pool *pool, block_index b, enum block_state state,
                          uint64_t key);
 /* Splits free or bare block b, which is in `bins` (NULL: in none), after its first `granules`. The
@@ -71,8 +71,9 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     return front;
 }
 
-/* Does what split_front does, but b keeps the first part, and the new block is the last
- * `granules`. */
+/* Splits b before its last `granules`. b keeps the first part, and its state, bin and list. Returns
+ * a new block with the same state for the last part, which is in no bin and no list. 0: the host
+ * has no memory for a record. */
 static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b,
                                             uint64_t granules) {
     block_index back = slot_take(pool);
@@ -125,8 +126,8 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     move_start(pool, b, -size);
 }
 
-/* To be called after ready block b was made or has grown: moves b to other bins if it fills a large
- * region now. */
+/* To be called after ready block b was made or has grown: if b now fills a large region, moves b to
+ * the bins `whole`. */
 static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
     if (UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above))
         whole_put(pool, b);

@@ -11,8 +11,8 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* A request of at most 1 / WHOLE_PART of the smallest region that counts as large takes from other
- * bins first. */
+/* A request of at most 1 / WHOLE_PART of the smallest large region takes a block that does not fill
+ * a large region, if a quick search finds one. */
 #define WHOLE_PART 8
 
 /* Moves block b to the bins `whole` if it is ready and fills a large region that is not set apart.
@@ -24,8 +24,9 @@ void whole_put(struct bfc_pool *pool, block_index b);
  * split. */
 void whole_open(struct bfc_pool *pool, block_index b);
 
-/* Updates the rules that depend on whether a large region is wholly free: picks_by_rules, and
- * plain_most, which is 0 unless `plain`. */
+/* Recomputes the rules that depend on whether a large region is wholly free: picks_by_rules, and
+ * plain_most. `plain`: whether the other rules allow the fast path of allocations; if not,
+ * plain_most becomes 0. */
 void whole_set_rules(struct bfc_pool *pool, bool plain);
 
 #endif

@@ -15,9 +15,9 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
     pool->awaited++;
 }
 
-/* Rounds the request as the policy wants, and has pages that are too large for it replaced by
- * smaller ones (remake_before). False: pages would have to be replaced, but BFC_ALLOCATE_HIT_ONLY
- * forbids it. */
+/* Rounds the request's size as the policy wants. If the block that the request would get has pages
+ * that are too large for it, has them replaced by smaller ones (remake_before). False: pages would
+ * have to be replaced, but BFC_ALLOCATE_HIT_ONLY forbids it. */
 static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *request) {
     if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
         request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
@@ -25,7 +25,7 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
-/* Refuses a request about which the upstream was not asked; so there is no error code of the
+/* Refuses a request without having asked the upstream for memory; so there is no error code of the
  * upstream to report. */
 static enum bfc_status refuse_request(const struct request *request) {
     request->out->error = 0;
@@ -51,7 +51,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     }
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
-    /* this call does not count: the caller repeats the request without BFC_ALLOCATE_HIT_ONLY */
+    /* The caller will repeat this request without BFC_ALLOCATE_HIT_ONLY, and that call counts as an
+     * allocation; so this one must not count. */
     pool->lookups -= pool->rules.ages;
     return refuse_request(&request);
 }
@@ -89,9 +90,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     return allocate_block(pool, request, true);
 }
 
-/* If the range at `at` could not be taken because a part of it is pending, asks the upstream which
- * fences are complete by now, and tries again, unless BFC_ALLOCATE_HIT_ONLY forbids it. Returns
- * what bfc_pool_allocate_at returns. */
+/* To be called after an attempt to take the range at `at` had the result `state`. If a part of the
+ * range is pending, asks the upstream which fences are complete by now, and tries again, unless
+ * BFC_ALLOCATE_HIT_ONLY forbids it. Returns what bfc_pool_allocate_at returns. */
 static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
                                                 const struct request *request, bfc_addr *below,
                                                 enum place_state state) {
@@ -171,9 +172,9 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
 }
 
 /* Removes the live block that starts at `start` from the map and from the counters of live blocks,
- * and returns it; 0: no live block starts there. `seen` is the result of bfc_pool_glimpse. Callers
- * that have not called bfc_pool_glimpse pass nothing_seen, a constant, so that the compiler drops
- * the code that uses `seen`. */
+ * and returns it; 0: no live block starts there. `seen`: where a call of bfc_pool_glimpse found the
+ * block, which saves a search. Without such a call it is the constant nothing_seen, so that the
+ * compiler drops the code that uses it. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
     /* The state BLOCK_LIVE is 0, so a live block's `tagged` without BLOCK_REGION_MASK equals its

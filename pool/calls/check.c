@@ -88,11 +88,12 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
-/* How far a walk through a treap in its order has come. */
+/* How far a walk through a treap has come, which visits the blocks in the treap's order. */
 struct walk {
     const struct block *blocks, *last;
     enum block_state state;
-    uint64_t left; /* how many more blocks the treap should hold */
+    /* how many more blocks the walk through the treap should meet */
+    uint64_t left;
 };
 
 static bool walk_treap(struct walk *w, block_index b) {

@@ -86,11 +86,12 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
         return BFC_NO_HOST_MEMORY;
     made->config = *config;
     made->upstream = *upstream;
-    /* what this pointer leads to may not outlive this call; open_paging makes a copy for the
-     * pool */
+    /* The caller's struct bfc_page_calls need not exist after this call, so the pool must not keep
+     * this pointer. open_paging copies the struct. */
     made->upstream.pages = NULL;
-    /* With pages, neighbouring free blocks merge to blocks of any size. If large blocks were not
-     * split, one request could be given all of such a block. */
+    /* With pages, neighbouring free blocks merge to blocks of any size. If those of max_split bytes
+     * or more were not split, a small request could get all of such a block. So max_split is
+     * ignored. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {

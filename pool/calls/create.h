@@ -4,8 +4,9 @@
 #include "pool/pool.h"
 
 /*
- * Does what bfc_pool_create does, but reserves host addresses for only `most_blocks` block records.
- * Each block, live or free, and each region needs a record. Tests use this to reach that limit.
+ * Makes a pool as bfc_pool_create does, but one whose block records have room for only
+ * `most_blocks` blocks. Each block, live or free, and each region needs a record. Tests use this to
+ * reach that limit.
  */
 enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
                              const struct bfc_upstream *upstream, uint64_t most_blocks);

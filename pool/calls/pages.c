@@ -36,7 +36,8 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
 }
 
 struct range {
-    /* the index of the range's first page in the page table, and the index after its last page */
+    /* the index of the first page of the range in the page table, and the index after the range's
+     * last page */
     uint32_t first, end;
     bool whole; /* whether all addresses of the range have pages that can be used */
 };

@@ -65,7 +65,7 @@ static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t
 }
 
 /* Adds a region for `bytes` of addresses that were reserved at `start`, for blocks of `size` bytes.
- * If the host has no memory for its records, gives the addresses back. */
+ * If the host has no memory for the region's records, gives the addresses back to the device. */
 static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
                                       uint64_t size) {
     if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
@@ -88,8 +88,8 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        /* Even a refusal is not reported as BFC_OUT_OF_MEMORY, since addresses take no memory of
-         * the device. */
+        /* Even where the device refuses addresses, the result is not BFC_OUT_OF_MEMORY, since
+         * addresses take no memory of the device. */
         return BFC_UPSTREAM_FAILED;
     return note_addresses(pool, *start, bytes, size);
 }
@@ -100,7 +100,8 @@ static enum bfc_status add_usual_addresses(struct bfc_pool *pool, uint64_t least
     return add_addresses(pool, least, bfc_min(usual, LARGEST_BLOCK), size, &start);
 }
 
-/* Removes the pages of at most `most` bytes from the array of chosen pages. */
+/* Removes from the array on_hand (the pages that are about to be given back) all pages of at most
+ * `most` bytes, so that these stay in the pool. */
 static void keep_larger(struct page_array *on_hand, uint64_t most) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < on_hand->count; i++)
@@ -109,8 +110,8 @@ static void keep_larger(struct page_array *on_hand, uint64_t most) {
     on_hand->count = kept;
 }
 
-/* With page rule auto, gives ready pages of more than twice `page` bytes back, so that smaller ones
- * are made in their place. Returns how many bytes went back. */
+/* With page rule auto, gives the ready pages of more than twice `page` bytes back to the device, so
+ * that the pool can make smaller ones in their place. Returns how many bytes went back. */
 static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     if (pool->config.page_rule != BFC_PAGE_AUTO || !pages_may_be_remade(pool))
         return 0;
@@ -131,8 +132,9 @@ static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *re
 }
 
 /* Makes or moves pages for the request, and sets `*at` to the address of the memory that is now
- * free for it. If addresses are lacking, only reserves addresses; if pages are too large, only
- * gives them back. Then `*at` does not change, and the caller tries again. */
+ * free for it. If addresses are lacking, only reserves addresses; if ready pages are too large,
+ * only gives those back to the device. In both cases `*at` does not change, and the caller tries
+ * again. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
@@ -149,17 +151,17 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
     return status;
 }
 
-/* Where free blocks are sorted, serves the request from the memory that make_room has made at `at`,
- * which a search might not choose. False: free blocks are not sorted, or there is no room at `at`
- * any more. */
+/* In a pool that keeps free blocks sorted, serves the request from the memory that make_room has
+ * made at `at`, since a search might choose another block. False: the pool does not sort free
+ * blocks, or there is no room at `at` any more. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
     return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
-/* Whether the request may succeed with as few new pages as possible, after it has failed with this
- * status. */
+/* Whether another attempt to serve a request, with as few new pages as possible, may succeed after
+ * an attempt has failed with this status. */
 static bool is_worth_saving(enum bfc_status status) {
     return status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED;
 }
@@ -224,8 +226,9 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     return status;
 }
 
-/* Removes from the array of chosen pages all but those that have been ready for at least idle_ns. A
- * call that finds a page newly ready records the time `now` in the page. */
+/* Keeps in the array on_hand (the pages that are about to be given back) only pages that every call
+ * in the last idle_ns nanoseconds has found ready. For a page that the previous call did not find
+ * ready, records the time `now`. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;
@@ -242,8 +245,8 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     }
 }
 
-/* Gives no page back while pages are frozen: the memory of pages that are asleep is gone
- * already. */
+/* Gives no page back while bfc_pool_freeze_pages forbids to change pages (`frozen`): the memory
+ * behind them may have gone to other jobs already. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
     pages_lock_growth(pool);

@@ -8,23 +8,23 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* Takes growth_lock, for which it drops the pool's lock. Only the holder of growth_lock makes,
- * moves or gives back pages. */
+/* Takes growth_lock, and drops the pool's lock while it waits for growth_lock. Only the holder of
+ * growth_lock makes, moves or gives back pages. */
 void pages_lock_growth(struct bfc_pool *pool);
 
-/* Does what pages_lock_growth does, but first thaws frozen pages by the upstream's `wake`
- * (pool/pages.h). BFC_ASLEEP: `wake` has failed, and the pages are still frozen. growth_lock is
- * taken in any case. */
+/* Takes growth_lock. If bfc_pool_freeze_pages has forbidden to change pages, first has the
+ * upstream's function `wake` (pool/pages.h) allow it again. BFC_ASLEEP: `wake` has failed, and
+ * pages still must not change. Takes growth_lock in any case. */
 enum bfc_status pages_lock_awake(struct bfc_pool *pool);
 
-/* growth_begin takes growth_lock, growth_end releases it. What the pool does between the two calls
- * to grow for a request passes pool->ask to the upstream. growth_end copies the error code from
- * there to the request's result. */
+/* growth_begin takes growth_lock, growth_end releases it. Between the two calls the pool grows for
+ * the request, and passes pool->ask to the functions of the upstream. growth_end copies the error
+ * code that the upstream has left in pool->ask to the request's result. */
 void growth_begin(struct bfc_pool *pool, const struct request *request);
 void growth_end(struct bfc_pool *pool, const struct request *request);
 
-/* Asks the upstream whether the pool may make and move pages now. Drops the pool's lock
- * meanwhile. */
+/* Asks the upstream whether the pool may make and move pages now. Drops the pool's lock during the
+ * question. */
 bool pages_may_grow(struct bfc_pool *pool);
 
 /* Serves the request by new or moved pages. False: `*status` says why not: BFC_OUT_OF_MEMORY if the
@@ -52,12 +52,12 @@ uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere);
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);
 
 /*
- * To be called before an allocation while rules.watched is not 0. In the free block that the
- * request would get, replaces pages that are too large for the request by smaller ones: a small
- * block would keep a large page from moving for as long as the block lives. Pages only get smaller
- * that way, so none is replaced more than a few times. False: pages would have to be replaced, but
- * BFC_ALLOCATE_HIT_ONLY forbids it. If the device refuses the new pages, the addresses stay without
- * pages, and rules.watched becomes 0.
+ * To be called before an allocation while the pool looks for pages that are too large
+ * (rules.watched is not 0). In the free block that the request would get, replaces such pages by
+ * smaller ones: a small block would keep a large page from moving for as long as the block lives.
+ * Pages only get smaller that way, so none is replaced more than a few times. False: pages would
+ * have to be replaced, but BFC_ALLOCATE_HIT_ONLY forbids it. If the device refuses the new pages,
+ * the addresses stay without pages, and rules.watched becomes 0.
  */
 bool remake_before(struct bfc_pool *pool, const struct request *request);
 

@@ -12,7 +12,7 @@
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
-/* how many blocks of addresses without pages are considered for a new block */
+/* how many ranges of addresses without pages are examined to find the place for a new block */
 #define MOST_LOOKS 1024
 
 /* A place for a new block: a range of addresses without pages that would get some, and the ready
@@ -42,17 +42,17 @@ static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
     return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
 }
 
-/* Returns how many bytes at the end of block `previous` can become part of a block of `granules`
- * that ends after it; 0 if `previous` is not ready. */
+/* A new block may begin in block `previous` and go on after its end. Returns how many bytes at the
+ * end of `previous` such a block of `granules` can use; 0 if `previous` is not ready. */
 static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
                               uint64_t granules) {
     uint64_t size = ready_size(pool, previous);
     return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
 }
 
-/* Returns the place that a block of addresses without pages offers. With `up` it extends the ready
- * block before that block, with `down` the ready block after it. With both, all of these addresses
- * get pages, and the two ready blocks are joined. */
+/* Returns the place for a new block in `bare`, a range of addresses without pages. With `up` the
+ * place also extends the ready block before `bare`, with `down` the one after it. With both, all of
+ * `bare` gets pages, and the two ready blocks are joined. */
 static struct place place_in(const struct bfc_pool *pool, block_index bare, uint64_t granules,
                              bool up, bool down) {
     const struct block *at = &pool->blocks[bare];
@@ -104,8 +104,9 @@ static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone
     return b;
 }
 
-/* Considers the longest block of addresses without pages, where a pool usually grows, and the
- * MOST_LOOKS that were made last, so that the time of a call is bounded. */
+/* Returns the best place for a new block of `granules`. Examines only the longest range of
+ * addresses without pages, where a pool usually grows, and the MOST_LOOKS ranges that were made
+ * last, so that the time of a call is bounded. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
@@ -125,8 +126,8 @@ static struct place widest_place(const struct bfc_pool *pool, uint64_t granules)
 }
 
 /* Chooses the pages for a place: the array on_hand gets the ready pages that will move there, and
- * `plan` the numbers of bytes that move and that are made. At most `room` bytes are made unless too
- * few pages are ready. False: the place has too few addresses. */
+ * `plan` the numbers of bytes that move and that are made. At most `room` bytes of new pages are
+ * made, unless too few pages are ready to move. False: the place has too few addresses. */
 static bool supply_pages(struct bfc_pool *pool, const struct request *request,
                          const struct place *place, uint64_t room, struct page_plan *plan) {
     *plan =
@@ -149,8 +150,9 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
     plan->making += bfc_min(page_growth_step(pool), most);
 }
 
-/* Chooses a place and the pages for it, where possible with at most `most` bytes of new pages.
- * False: no place has enough addresses. */
+/* Chooses a place and the pages for it, where possible with at most `most` bytes of new pages. With
+ * more than `room` bytes of them only if too few pages are ready to move. False: no place has
+ * enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {
     struct place best = best_place(pool, request->granules);
@@ -159,9 +161,9 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
-    /* First tries the place that lacks the fewest bytes. The pages of its ready neighbours must
-     * stay there. For another place those pages could move as well, so that fewer new ones may be
-     * needed. */
+    /* The best place extends ready blocks, whose pages must stay where they are, and would need
+     * more than `most` bytes of new pages. In the longest range without pages, the pages of those
+     * ready blocks can move too, so it may need fewer new ones. */
     *place = widest_place(pool, request->granules);
     enough = supply_pages(pool, request, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
@@ -192,8 +194,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     return take_victims(pool);
 }
 
-/* Keeps in the array of chosen pages, in their order, as many pages as fit into `most` bytes, and
- * removes the others; returns the sum of their bytes. */
+/* Keeps in the array on_hand (ready pages of which some will move), in their order, as many pages
+ * as fit into `most` bytes, and removes the others; returns the sum of the bytes of those kept. */
 static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
     uint64_t bytes = 0;
     uint32_t kept = 0;

@@ -13,8 +13,8 @@ struct page_plan {
     bfc_addr at;
     uint64_t moving; /* bytes of the pages that move; these pages are in the array on_hand */
     uint64_t making; /* bytes of the new pages */
-    /* how many of the new bytes, from the first on, get pages that hold nothing else
-     * (page_growth_own) */
+    /* how many of the new bytes, from the first on, get pages that are for this block alone, so
+     * that no other block can keep them from moving */
     uint64_t own;
     /* the size of each new page; the last page, and the last one of the `own` bytes, may be
      * smaller */
@@ -36,13 +36,13 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
 enum bfc_status plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                          struct page_plan *plan);
 
-/* Does what plan_for does, but with new pages only, each of `page` bytes; the last may be
- * smaller. */
+/* Plans new pages, each of `page` bytes, for a whole range of bare addresses; the last page may be
+ * smaller. Moves no pages there. */
 enum bfc_status plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
                          struct page_plan *plan);
 
-/* ---- functions that carry plans out (perform.c): they make the calls of struct bfc_page_calls
- * without the lock ---- */
+/* ---- functions that carry plans out (perform.c): they call the upstream's functions for pages
+ * without holding the pool's lock ---- */
 
 /*
  * Carries out a plan, and drops the lock meanwhile. BFC_OK: all was done. BFC_OUT_OF_MEMORY: the

@@ -174,8 +174,8 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* After a plan has failed: counts the pages that were unmapped as given back or lost, and makes
- * those that are still mapped at their old addresses ready again. */
+/* After a plan has failed: pages that were unmapped count as given back or lost from now on; pages
+ * that are still mapped at their old addresses become ready again. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
@@ -222,8 +222,9 @@ uint64_t perform_release(struct bfc_pool *pool) {
     struct outcome o = {.planned = paging->on_hand.count};
     if (!o.planned || !victims_take(pool))
         return 0;
-    /* Other threads that lack memory wait for bytes that are being given back
-     * (bfc_pool_await_releases), so these bytes are counted as such meanwhile. */
+    /* Threads that lack memory wait as long as bytes are being given back
+     * (bfc_pool_await_releases). So the bytes of these pages count as being given back until the
+     * device has them. */
     uint64_t planned = bytes_of(paging->on_hand.all, 0, o.planned);
     paging->moving -= planned;
     pool->releasing += planned;

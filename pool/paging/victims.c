@@ -25,8 +25,9 @@ static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc
     return bytes;
 }
 
-/* Does what pages_within does, for a ready block that has room for at least the smallest page. If
- * all pages have the smallest size and none is pinned, the result is computed without a search. */
+/* Returns the sum of the bytes of the unpinned pages that lie wholly within a ready block, which
+ * has room for at least the smallest page. If all pages have the smallest size and none is pinned,
+ * computes the sum without a search. */
 static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
     uint64_t most = table->granule - 1;
     bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
@@ -63,9 +64,9 @@ static bool is_kept(const struct choice *c, block_index b) {
     return c->keep && (b == c->keep[0] || b == c->keep[1]);
 }
 
-/* Chooses pages from the free blocks of these bins, until the sum is as large as wanted: from
- * larger bins to smaller ones; where free blocks are sorted, in each zone from the smallest block
- * to the largest. */
+/* Chooses pages from the free blocks of these bins, until the sum of the bytes is as large as
+ * wanted. Goes from larger bins to smaller ones; in a pool that keeps free blocks sorted, in each
+ * zone from the smallest block to the largest. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -119,8 +120,9 @@ static bool will_be_ready(const struct block *b) {
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
-/* Returns the first block of the run of ready, pending and deferred blocks around b. 0: another
- * pending or deferred block of the run comes before b, and the run is counted for that block. */
+/* Returns the first block of the run of ready, pending and deferred blocks around b, which is
+ * pending or deferred. 0: another pending or deferred block of the run comes before b, so the run
+ * is counted when the caller comes to that block. */
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
@@ -162,8 +164,9 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* Twice as many block records as pages may be needed: to cut the pages out of their blocks now,
-     * and to map them elsewhere later, when a lack of records would lose them. */
+    /* Block records are needed to cut the pages out of their blocks now, and as many again to map
+     * the pages elsewhere later. If they were lacking then, the pages would be lost; so all of them
+     * are reserved here. */
     if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);

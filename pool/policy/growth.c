@@ -27,23 +27,23 @@
 #define WANTED_PART 2
 /* A pool counts as idle if its live blocks use at most 1 / IDLE_PART of the reserved bytes. */
 #define IDLE_PART 16
-/* An idle pool may take regions only to spare wholly free ones as long as the regions taken for
- * that purpose have at most 1 / IDLE_KEEP_PART of the reserved bytes. */
+/* An idle pool may take new regions in order not to split wholly free ones, as long as the regions
+ * taken for that purpose have at most 1 / IDLE_KEEP_PART of the reserved bytes. */
 #define IDLE_KEEP_PART 8
-/* In a pool that is not idle, regions that were taken only to spare wholly free ones may have at
- * most 1 / BUSY_KEEP_PART of the reserved bytes. */
+/* In a pool that is not idle, the regions that were taken in order not to split wholly free ones
+ * may have at most 1 / BUSY_KEEP_PART of the reserved bytes. */
 #define BUSY_KEEP_PART 192
-/* A pool that is not idle spares a wholly free region only if the region has at least 1 /
- * BUSY_REGION_PART of the reserved bytes. BUSY_REGION_PART, BUSY_KEEP_PART and IDLE_KEEP_PART do
- * not matter once other jobs want memory. */
+/* A pool that is not idle takes a new region instead of splitting a wholly free one only if the
+ * free one has at least 1 / BUSY_REGION_PART of the reserved bytes. BUSY_REGION_PART,
+ * BUSY_KEEP_PART and IDLE_KEEP_PART do not matter once other jobs want memory. */
 #define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
 #define PYTORCH_MIDDLE (10 * MIB)
 #define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
 
-/* Policy tf with growth `preallocate` begins with the size that it preallocates; all others begin
- * with growth_size. */
+/* Returns the size with which the sizes of regions begin to grow: with policy tf and growth
+ * `preallocate` the size that is preallocated, otherwise growth_size. */
 uint64_t growth_first_step(const struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
@@ -113,8 +113,8 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* Returns the size of a region that is taken so that a wholly free region need not be split. For
- * policy tf the size is bounded here, because that policy's step may be as large as the region that
- * is spared. */
+ * policy tf the size is bounded here: otherwise the new region could be as large as the one that
+ * need not be split. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
     bool by_tf = pool->config.policy == BFC_POLICY_TF &&

@@ -21,8 +21,8 @@ static inline uint64_t growth_on_device(uint64_t bytes) {
 }
 
 enum back_off {
-    /* ask for half as much after each refusal, to leave the rest of the device to its other
-     * users */
+    /* after each refusal by the device, ask for half as much, to leave the rest of the device to
+     * its other users */
     BACK_OFF_BY_HALVES,
     BACK_OFF_TO_SIZE,
     BACK_OFF_ABOVE_SIZE,
@@ -38,23 +38,25 @@ enum back_off {
  */
 bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region);
 
-/* growth_next returns the size of the next region for a request of `size`, before the limit and the
- * device's free memory are considered. It raises the policy's step if the policy does so before it
- * asks the device. growth_back_off says what to ask for after the device has refused that size.
+/* growth_next returns the size of the next region for a request of `size` bytes, without regard to
+ * the limit and the device's free memory. With policy tf it may also raise `step`, the least size
+ * of later regions. growth_back_off says what to ask for after the device has refused that size.
  * `keeping`: the region is taken so that a wholly free one need not be split. */
 uint64_t growth_next(struct bfc_pool *pool, uint64_t size, bool keeping);
 enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool keeping);
 
-/* Returns the initial value of `step`, from which the size of the next region is computed. */
+/* Returns the initial value of `step`, the number of bytes from which the size of the next region
+ * is computed. */
 uint64_t growth_first_step(const struct bfc_pool *pool);
 
-/* To be called after a region was reserved for a request of `size`: raises the step. `to_keep`: the
- * bytes of the region if it was taken so that a wholly free one need not be split, otherwise 0. */
+/* To be called after a region was reserved for a request of `size` bytes: raises `step`, from which
+ * the size of the next region is computed. `to_keep`: the bytes of the region if it was taken so
+ * that a wholly free one need not be split, otherwise 0. */
 void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep);
 
-/* To be called after regions went back for others' use: lowers the step of policy tf to what fits
- * the remaining bytes. Otherwise the step would double each time a region is taken and given back,
- * until one small block reserves the whole device. */
+/* To be called after regions went back for others' use. With policy tf lowers `step`, the size of
+ * the next region, to what fits the remaining bytes. Otherwise it would double each time a region
+ * is taken and given back, until one small block reserves the whole device. */
 void growth_trimmed(struct bfc_pool *pool);
 
 /* ---- growth of a pool with pages (page_growth.c): when to make new pages rather than move free
@@ -66,7 +68,8 @@ void growth_trimmed(struct bfc_pool *pool);
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
 
 /* Returns how many bytes of pages the pool makes beyond what a request needs, so that later
- * requests find free memory; fewer are made if the limit or the slack has no room for so many. */
+ * requests find free memory. The caller makes fewer if the limit or the slack has no room for so
+ * many. */
 uint64_t page_growth_step(const struct bfc_pool *pool);
 
 /* Sets the bound on the size of new pages, by the free blocks that there are now: the more
@@ -83,7 +86,7 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* Returns how many of the `lacking` bytes of a block get pages that hold nothing but this block:
- * all of them if they are many and the page rule is auto, otherwise 0. */
+ * all of them if they are at least OWN_PAGE and the page rule is auto, otherwise 0. */
 uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a
@@ -100,8 +103,9 @@ void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
  * that are too large for them. */
 void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
-/* To be called after `bytes` bytes of pages have moved to where a request needed them. Once very
- * much has moved, small blocks get pages of their own from then on. */
+/* To be called after `bytes` bytes of pages have moved to where a request needed them. Once more
+ * bytes have moved in all than was ever requested at one time, small blocks get pages that they do
+ * not share with large ones. */
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);
 
 #endif

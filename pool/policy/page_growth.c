@@ -54,7 +54,8 @@
 #define LOST_PART 2
 /* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
 #define ROOM_PART 16
-/* page rule auto: a block that lacks at least this many bytes of pages gets pages of its own */
+/* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
+ * hold nothing else */
 #define OWN_PAGE (12 * MIB)
 /* page rule auto: at least 1 / IN_USE_PART more may be reserved than the most that was in use */
 #define IN_USE_PART 128

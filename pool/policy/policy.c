@@ -31,9 +31,9 @@ static bool own_split(const struct bfc_pool_config *config) {
     return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
 }
 
-/* Returns the size in granules above which a wholly free region is spared, so that it can go back
- * to the device. It is at least the size of the preallocated region, because that region is there
- * for all requests. */
+/* Returns the size in granules above which the pool avoids splitting a wholly free region, so that
+ * the region can go back to the device. At least the configured size of the preallocated region,
+ * because that region is there for all requests. */
 static uint64_t whole_above(const struct bfc_pool_config *config) {
     bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);
@@ -77,8 +77,8 @@ void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
     policy_set_plain(pool);
 }
 
-/* More may be reserved than the most that was ever in use: 1 / PART_ALLOWED of that, and ALLOWANCE
- * bytes in addition, so that small pools are left alone. */
+/* A pool has too many regions once it has reserved more than the most that was ever in use, plus 1
+ * / PART_ALLOWED of that, plus ALLOWANCE bytes, so that small pools are left alone. */
 enum { PART_ALLOWED = 10 };
 #define ALLOWANCE (32 * MIB)
 

@@ -23,19 +23,21 @@ bool policy_has_surplus(const struct bfc_pool *pool);
  * (surplus.c). */
 bool policy_may_merge(const struct bfc_pool *pool);
 
-/* Sets has_surplus, which tells the caller to call bfc_pool_release_surplus. To be called when the
+/* Recomputes has_surplus, which tells frees to call bfc_pool_release_surplus. To be called when the
  * pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);
 
-/* Returns how many bytes may be reserved, judged by the most that were ever in use. */
+/* Returns how many bytes a pool should have reserved at most: the most that
+ * was ever in use, and a tenth more. */
 uint64_t policy_allowed(const struct bfc_pool *pool);
 
-/* Updates the rules that depend on whether regions are set apart, whether small blocks have regions
- * of their own, and whether allocations are watched. To be called when one of these changes. */
+/* Recomputes the rules (struct rules) that depend on whether regions are set apart, whether small
+ * blocks have regions of their own, and whether the pool looks for pages that are too large. To be
+ * called when one of these changes. */
 void policy_set_plain(struct bfc_pool *pool);
 
 /* From now on serves blocks of at most `most` bytes from regions for small blocks only. Has no
- * effect where free blocks are sorted. */
+ * effect in a pool that keeps free blocks sorted by size and address. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
 /* Sets for how many more allocations the pool first replaces ready pages that are much too large

@@ -1,5 +1,6 @@
-/* Regions that are set apart: only allocations that ask for it may take memory there. Their ready
- * blocks are in bins of their own, and their pending blocks in no bin. */
+/* Regions that are set apart: only allocations at a given address or with BFC_ALLOCATE_APART take
+ * memory there. The ready blocks of these regions are in bins of their own, and the pending blocks
+ * in no bin. */
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
@@ -86,7 +87,7 @@ static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr
 }
 
 /* Finds a reservation of at least `bytes` bytes of addresses that was made for an earlier plan, and
- * of which a part has no pages any more. 0: there is none. */
+ * some of whose pages have moved elsewhere or gone back. 0: there is none. */
 static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];

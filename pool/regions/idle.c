@@ -28,9 +28,9 @@ static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
     return count;
 }
 
-/* Gives back each idle region that has been idle for at least `age` allocations; returns how many
- * bytes went back. The lock is dropped during each release, so other threads may add or remove
- * regions meanwhile; therefore each region is checked only when the loop gets to it. */
+/* Gives back each region that has been idle for at least `age` allocations; returns how many bytes
+ * went back. Each release drops the lock, and other threads may then add or remove regions; so a
+ * region is checked only when the loop gets to it. */
 static uint64_t release_aged(struct bfc_pool *pool, uint64_t age) {
     uint64_t released = 0;
     for (region_index r = 1; r < pool->region_high; r++)

@@ -63,9 +63,10 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* The end of a search for memory that goes on as long as blocks become ready. Other threads may
- * allocate, and free in the order of streams, without end; so the search also ends when a second
- * has passed and as many blocks have become ready as were awaited when it began. */
+/* A search that goes on as long as blocks become ready could last for ever, if other threads
+ * allocate and free in the order of streams all the time. So it ends once the clock has reached
+ * `until` and the pool's count `readied` has reached this `readied`: as many blocks have then
+ * become ready as were awaited at first. */
 struct search {
     uint64_t readied, until;
 };
@@ -78,9 +79,9 @@ static bool may_go_on(const struct bfc_pool *pool, const struct search *search) 
     return pool->readied < search->readied || wait_clock(pool) < search->until;
 }
 
-/* Another thread may take a block as soon as it becomes ready here, while a block that this other
- * thread has freed is complete but not ready yet. So the loop goes on until no further block
- * becomes ready; otherwise this allocation could fail although memory is free. */
+/* While this function makes one block ready, another thread may take that block and free others,
+ * which are not ready yet. So the function goes on until no further block becomes ready; otherwise
+ * this allocation could fail although memory is free. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
     struct search search = begin_search(pool);
     uint64_t readied;

@@ -62,9 +62,10 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
     policy_set_plain(pool);
 }
 
-/* Does what region_release does, but a region that the upstream refuses to take back becomes one
- * block with the state that a free under `fence` gives it. If the host has no memory for its
- * records then, the pool forgets the region, and its memory is leaked. */
+/* Gives a region without live blocks back to the upstream; returns its size in bytes. If the
+ * upstream refuses, returns 0, and the pool keeps the region as one block with the state that a
+ * free under `fence` gives it. If the host then has no memory for the region's records, the region
+ * is leaked. */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
     gone.apart = false;
@@ -160,8 +161,9 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
 /* ---- overflow regions: regions for blocks that have no place in a planned region. One region
  * should hold all such blocks, instead of many regions with one block each ---- */
 
-/* If one region should have held all blocks without a planned place, but did not because its free
- * memory lay in pieces, the next such region is larger by up to 1 / PIECES of its size. */
+/* Applies if one region was to hold all blocks without a planned place, but could not because its
+ * free memory was scattered over several blocks. The next such region is larger by up to 1 / PIECES
+ * of its size. */
 #define PIECES 8
 
 /* Whether a region was made for a plan (bfc_pool_add_apart). */
@@ -254,7 +256,7 @@ struct growth {
     uint64_t calls;
 };
 
-/* Returns the size to ask for after `bytes` bytes were refused: half, or nine tenths as
+/* Returns the size to ask for after the device has refused `bytes` bytes: half, or nine tenths as
  * TensorFlow's allocator does, rounded up to whole pages or granules, but always at least one page
  * or granule less than `bytes`. With BACK_OFF_ABOVE_SIZE, the rule of policy tf, sizes are not
  * rounded to pages. */
@@ -308,8 +310,8 @@ static bool plan_growth(struct bfc_pool *pool, const struct request *request,
     return true;
 }
 
-/* Adds the region that the upstream has provided to the pool. If the host has no memory for its
- * records, drops the lock and gives the region back. */
+/* Adds the region that the upstream has provided to the pool. If the host has no memory for the
+ * region's records, drops the lock and gives the region back. */
 static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
     const struct region region = {.start = growth->start,
                                   .size = growth->bytes,
@@ -367,8 +369,8 @@ enum bfc_status regions_add_planned(struct bfc_pool *pool, uint64_t bytes, bfc_a
     return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
-/* Serves the request from any free block that fits. If none is found, or where free blocks are
- * sorted, serves it from the region at `start`, which was just added and is wholly free. */
+/* Serves the request from the region at `start`, which was just added and is wholly free; or, in a
+ * pool that does not keep free blocks sorted, from any free block that fits. */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact && take_any(pool, request))
         return true;

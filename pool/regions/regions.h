@@ -35,13 +35,14 @@ void regions_end(struct bfc_pool *pool);
 /* Serves an allocation for which no free block fits. */
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 
-/* Makes every awaited block ready whose stream has come to its free by now, and serves the request
- * from a free block. False: none has room. */
+/* Makes each block that was freed in the order of a stream ready if the stream has come to that
+ * free by now, and serves the request from a free block. False: no free block has room. */
 bool take_settled(struct bfc_pool *pool, const struct request *request);
 
 /* Tries the last resorts of the policy in order (last_resorts.c). True: the request was served.
  * Does nothing unless *status is BFC_OUT_OF_MEMORY. `released`: the value of the counter
- * release_calls when the allocation began to grow the pool. */
+ * release_calls when the allocation began to grow the pool; if the counter has changed since, the
+ * device is asked again. */
 bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,
                   enum bfc_status *status);
 

@@ -36,9 +36,9 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* If the upstream's `release` may wait for the device: serves the request from a block that the
- * policy refuses. Without this, the last resorts would give regions back, and the device could be
- * waiting for something that the program does only after this allocation. */
+/* If a region's release may wait for the device: serves the request from a block that the policy
+ * refuses. Otherwise the last resorts would give regions back, and the device might be waiting for
+ * something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
@@ -84,9 +84,9 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    /* A release under way is in release_calls already, but may end only after the device has
-     * refused this request. So it is taken off the count: then release_calls differs from
-     * `released`, and the device is asked again. */
+    /* If another thread is giving a region back now, release_calls counts that already. It is taken
+     * off here, so that release_calls differs from `released`, and the device is asked again after
+     * a refusal: by then the region may have gone back. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);
@@ -94,7 +94,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
-                /* the waits may have made blocks ready that the policy refuses */
+                /* the last resorts may have waited, so that blocks are ready by now that only this
+                 * function takes, since the policy refuses them */
                 take_unruled(pool, request);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;

@@ -11,10 +11,10 @@
  * the next region is as large as they were together, unless the pool would then reserve more than
  * 1.1 times the most that was ever in use. Idle regions are merged when much less is in use than
  * the most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if
- * the pool has taken new regions since the last time they were merged; so a program that repeats
- * itself soon meets no more of this. Besides, while more is reserved than 1.1 times the most that
- * was in use, single idle regions go back; not those that are set apart, since a plan is about to
- * use them.
+ * the pool has taken new regions since the last time they were merged; so a program that
+ * repeats its allocations soon has no more regions merged. Besides, while more is reserved than 1.1
+ * times the most that was in use, single idle regions go back; not those that are set apart, since
+ * a plan is about to use them.
  *
  * Regions go back only during a free that has waited for the device, since the driver's own free of
  * a region waits as well. They do not go back during an allocation, since cudaMalloc without the
@@ -67,7 +67,8 @@ uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     pool_enter(pool);
     policy_note_surplus(pool);
     /* surplus_releases is raised before region_release drops the lock, so that several threads
-     * together keep to the bound in may_release. Releases that the driver refuses count as well. */
+     * together give back no more than may_release allows. A release that the driver refuses counts
+     * as well. */
     if (should_merge(pool)) {
         released = merge_regions(pool);
     } else if (may_release(pool) && (r = regions_largest_idle(pool, false))) {

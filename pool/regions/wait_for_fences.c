@@ -8,8 +8,8 @@
 #define AWAITED_SLICE_NS ((uint64_t)10 * 1000 * 1000)
 
 void wait_poll(struct bfc_pool *pool) {
-    /* The upstream may also use a poll to give deferred blocks a fence, and to make awaited blocks
-     * ready. */
+    /* The upstream is asked even if no block is pending: while it answers, it may give deferred
+     * blocks a fence, and make awaited blocks ready. */
     if (!pool->pending_list.oldest && !pool->deferred_list.oldest && !pool->awaited)
         return;
     pool_leave(pool);
@@ -35,8 +35,8 @@ uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t ti
     return complete >= fence ? spent : UINT64_MAX;
 }
 
-/* Waits in slices of AWAITED_SLICE_NS, because another thread may make a block ready meanwhile, and
- * the loop notices that only between two slices. */
+/* Waits in periods of AWAITED_SLICE_NS: another thread may make a block ready meanwhile, and the
+ * loop notices that only after a period. */
 void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns) {
     uint64_t readied = pool->readied, began = wait_clock(pool);
     for (uint64_t waited = 0;

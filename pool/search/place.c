@@ -19,8 +19,8 @@ static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
     return 0;
 }
 
-/* Returns PLACE_TAKEN if the request may take block b or a part of b; otherwise the reason why it
- * may not. */
+/* Returns PLACE_TAKEN if the request may take block b or a part of b; otherwise the value of enum
+ * place_state that says why it may not. */
 static enum place_state state_for(const struct bfc_pool *pool, block_index b,
                                   const struct request *request) {
     enum block_state state = block_state(&pool->blocks[b]);
@@ -33,8 +33,9 @@ static enum place_state state_for(const struct bfc_pool *pool, block_index b,
     return complete || (reuses && !is_shared(pool, b)) ? PLACE_TAKEN : PLACE_PENDING;
 }
 
-/* Checks with state_for each block from b up to the address `end`. Returns the first result other
- * than PLACE_TAKEN; PLACE_OUTSIDE if the region ends before `end`; else PLACE_TAKEN. */
+/* Checks whether the request may take all blocks from b up to the address `end`. Returns
+ * PLACE_TAKEN if so, PLACE_OUTSIDE if the region ends before `end`, otherwise the result for the
+ * first block that the request may not take. */
 static enum place_state state_until(const struct bfc_pool *pool, block_index b, bfc_addr end,
                                     const struct request *request) {
     for (;; b = pool->blocks[b].next) {
@@ -59,8 +60,8 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
     return surgery_take_front(pool, b, granules);
 }
 
-/* Makes the request's range live, which starts at the address `at` in block b. The caller has
- * checked that all of the range is free, and has reserved two records with slots_prepare. */
+/* Makes the request's range live; the range starts at the address `at` in block b. The caller has
+ * checked that all of the range is free, and has reserved two block records with slots_prepare. */
 static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
                       const struct request *request) {
     bfc_fence fence = BFC_NO_FENCE;

@@ -29,13 +29,14 @@ enum place_state {
     PLACE_PENDING = 100,
 };
 
-/* Returns the block that holds the address `at`; 0: no region holds it. Tries the hint below[1],
- * then searches all regions, and updates both hints. Called after below[0] has failed to lead to
- * the block. */
+/* Returns the block that holds the address `at`; 0: no region holds it. First looks from the live
+ * block at the address below[1], then searches all regions. Updates both addresses in `below` for
+ * the next call. To be called when the live block at below[0] has not led to the block. */
 block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]);
 
-/* Does what place_take does, for a range that starts in block b and may span several free blocks. b
- * is 0 if no region holds the address `at`. */
+/* Makes the request's granules live from the address `at` on if the request may take all of them;
+ * otherwise no block changes. `at` lies in block b (0: in no region), and the granules may span
+ * several free blocks. */
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 

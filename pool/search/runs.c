@@ -28,9 +28,9 @@ static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t g
     return 0;
 }
 
-/* Returns the first block of the run of ready and pending blocks that holds pending block b. 0: an
- * earlier block of that run is pending as well, so the caller's loop over all pending blocks looks
- * at the run there. */
+/* Returns the first block of the run of neighbouring ready and pending blocks that holds pending
+ * block b. 0: an earlier block of that run is pending as well. The caller comes to each pending
+ * block, so it sees this run when it comes to the earlier one. */
 static block_index run_start(const struct bfc_pool *pool, block_index b) {
     block_index before = pool->blocks[b].previous;
     enum block_state state = block_state(&pool->blocks[before]);
@@ -57,14 +57,15 @@ static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, ui
     return highest;
 }
 
-/* Whether b is in a region that serves only blocks of other sizes. */
+/* Whether b's region does not serve requests of this size, since it is only for small or only for
+ * large blocks. */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
 }
 
-/* Whether the policy lets a request of this size take the block that results when the blocks from
- * `first` on are merged, as far as the request needs them. */
+/* Merges in thought as many blocks from `first` on as a request for `granules` needs. Returns
+ * whether the policy lets the request take a block of that size. */
 static bool policy_fits_run(const struct bfc_pool *pool, block_index first, uint64_t granules) {
     uint64_t run = 0, needed = granules + block_lead(pool, first, granules);
     for (block_index b = first; run < needed; b = pool->blocks[b].next)
@@ -80,8 +81,8 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
-        /* A run that has room without waiting for any fence was not taken because the policy
-         * refuses its blocks. Waiting would not change that. */
+        /* This run has room without waiting for any fence, and was not taken only because the
+         * policy refuses its blocks. Waiting would not change that. */
         if (run_at(pool, start, granules, pool->completed))
             continue;
         if (!run_at(pool, start, granules, best - 1))
@@ -113,9 +114,9 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* As long as no other job asks for memory, a wholly free region with pending blocks counts as if it
- * were smaller: 1 / PENDING_WORTH of its size. It cannot go back to the device before these are
- * ready, so the pool grows by less to spare it. */
+/* A wholly free region with pending blocks cannot go back to the device before these blocks are
+ * ready. So, as long as no other job asks for memory, it counts as only 1 / PENDING_WORTH of its
+ * size when the pool decides whether to grow instead of splitting it. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {

@@ -16,8 +16,8 @@
 block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                       bfc_fence *fence);
 
-/* Whether all of b's region is ready or pending, and the pool would rather grow than cut this many
- * granules from the region. Always false in a pool with pages. */
+/* Whether all blocks of b's region are ready or pending, and the pool would rather grow than cut
+ * this many granules from the region. Always false in a pool with pages. */
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules);
 
 #endif

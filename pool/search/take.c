@@ -6,8 +6,8 @@
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
-/* A pending block is taken in place of a ready one only if it is smaller by more than this many
- * bins; there are 32 bins for each doubling of size. */
+/* A pending block is handed out in place of a ready one only if it lies more than this many bins
+ * below it; there are 32 bins for each doubling of size. */
 #define PENDING_ADVANTAGE 4
 
 void take_more_ids(struct bfc_pool *pool) {
@@ -49,7 +49,8 @@ static bool take_pending(struct bfc_pool *pool, block_index b, const struct requ
     return true;
 }
 
-/* Returns the bins with the ready blocks from which requests of this size are served first. */
+/* Returns the bins of ready blocks in which a request of this size is searched for first: those of
+ * regions for small blocks, or all others. */
 static struct bins *ready_for(struct bfc_pool *pool, uint64_t granules) {
     return granules << BFC_GRANULE_BITS <= pool->rules.small_most ? &pool->small : &pool->ready;
 }
@@ -102,9 +103,9 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Whether region w, which is wholly free, is a better fit than ready block b, that is, smaller. If
- * both have the same size, the lower address decides where free blocks are sorted; elsewhere w is
- * better. */
+/* Whether region w, which is wholly free, fits a request better than ready block b, that is, is
+ * smaller. If both have the same size, the lower address is better in a pool that sorts free
+ * blocks; elsewhere w is better. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
     bool first =
@@ -157,8 +158,9 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
     return true;
 }
 
-/* Whether the pending block is so much smaller than the ready one that it is taken although the
- * device must wait for its fence. Each of them may be 0: there is no such block. */
+/* Whether the pending block is so much smaller than the ready one that it is handed out although
+ * the device must then wait for its fence. Either block may be 0, which means that none was found.
+ */
 static inline bool fits_better(const struct block *blocks, block_index pending, block_index ready) {
     return pending && (!ready || bin_of(block_granules(&blocks[ready])) >
                                      bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
@@ -168,16 +170,18 @@ static NOINLINE block_index unless_kept(struct bfc_pool *pool, block_index b, ui
     return runs_keep_region(pool, b, granules) ? 0 : b;
 }
 
-/* Returns pending block b; 0 if b's region is wholly free and the pool wants to keep it so. Looks
- * at the other blocks of the region only if b is larger than rules.whole_above; otherwise O(1). */
+/* Returns pending block b, or 0 if b's region is wholly free and the pool would rather grow than
+ * split that region. Looks at the other blocks of the region only if b is larger than
+ * rules.whole_above; otherwise O(1). */
 static inline block_index open_pending(struct bfc_pool *pool, block_index b, uint64_t granules) {
     return UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above)
                ? unless_kept(pool, b, granules)
                : b;
 }
 
-/* Serves a request of at least BFC_LARGE when the better of the two picked blocks does not start at
- * a multiple of BFC_LARGE. Such a block may lack room, or its first part must be cut off. */
+/* Serves a request of at least BFC_LARGE, for which a ready and a pending block were found (0:
+ * none), but the better one does not start at a multiple of BFC_LARGE. Such a block may lack room,
+ * or its first part must be cut off. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
@@ -218,9 +222,10 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) 
     return b && take_ready(pool, b, request);
 }
 
-/* Does what take_at_once does. If that finds nothing, searches the bins, the wholly free large
- * regions and the regions for blocks of other sizes; this is not O(1). There is no search with
- * BFC_ALLOCATE_HIT_ONLY, nor where free blocks are sorted, since take_at_once misses none there. */
+/* Takes a free block for the request. If none of the few blocks that come first will do, searches
+ * the bins, the wholly free large regions and the regions for blocks of other sizes; this is not
+ * O(1). With BFC_ALLOCATE_HIT_ONLY there is no such search, nor in a pool that sorts free blocks,
+ * where the first look misses no block. */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;

@@ -13,11 +13,11 @@
 /* Takes a free block for the request. If none fits, makes pending blocks with complete fences
  * ready, a few at a time, and tries again. False: no free block can serve the request. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
-/* Whether the request fits into a region that is wholly free but was spared, so that it can go back
- * to the device. To be called after take_any and take_run have found nothing. */
+/* Whether the request fits into a region that is wholly free, but was not split for it, so that it
+ * can go back to the device. To be called after take_any and take_run have found nothing. */
 bool take_is_kept(struct bfc_pool *pool, const struct request *request);
-/* Serves the request from a region that is wholly free and was spared so far. False: none has
- * room. */
+/* Serves the request from a region that is wholly free and that the pool has avoided splitting so
+ * far. False: no such region has room. */
 bool take_kept(struct bfc_pool *pool, const struct request *request);
 /* Where small blocks have regions of their own: serves a small request from a region for large
  * blocks, or a large request from a region for small blocks. False: no ready block there has
@@ -33,10 +33,11 @@ block_index take_find(struct bfc_pool *pool, uint64_t granules);
 block_index take_find_in(struct bfc_pool *pool, const struct bins *bins, uint64_t granules);
 /* Merges neighbouring ready and pending blocks into one that is pending under the highest of their
  * fences, and serves the request from it. False: no such neighbours have room, or their region is
- * wholly free and the pool spares it. */
+ * wholly free and the pool would rather grow than split it. */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
-/* Takes a new batch of block ids from a counter that all pools of the process share. */
+/* Reserves the next 65,536 block ids for this pool. All pools of the process take them from one
+ * counter, so an id is unique in the process. */
 void take_more_ids(struct bfc_pool *pool);
 
 static inline void raise_peak(uint64_t *peak, uint64_t now) {

@@ -38,8 +38,8 @@ struct bins {
     block_index root;      /* the root of the treap, if is_sorted */
     uint64_t words_in_use; /* bit w is set if words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    /* the first block of each bin; the entries from BIN_COUNT on stay empty, so that lowest_head
-     * may read beyond the last bin */
+    /* the first block of each bin; the entries from BIN_COUNT on stay empty, so that the function
+     * lowest_head may read beyond the last bin */
     bin_head heads[BIN_COUNT + BIN_WINDOW];
 };
 
@@ -206,8 +206,9 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
 
 _Static_assert(BIN_WINDOW == 4, "lowest_head compares four");
 
-/* Returns the one whose block has the lowest address among the heads of BIN_WINDOW bins from `bin`
- * on; for a request above CLOSE_FIT only the head of `bin`. */
+/* Compares the first blocks of BIN_WINDOW bins from `bin` on, and returns the entry of `heads` for
+ * the one at the lowest address. For a request above CLOSE_FIT returns the entry for `bin` itself.
+ */
 static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64_t granules) {
     const bin_head *heads = &bins->heads[bin];
     if (granules > CLOSE_FIT)

@@ -45,10 +45,11 @@ enum block_state {
  * blocks, and so has a pool that has moved many pages. Where all blocks share regions, the zone is
  * ZONE_LARGE. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
-/* Bits of the field `tagged` of struct block, above the bits of the state. This one: the block's
- * zone is ZONE_SMALL. */
+/* Bits of the field `tagged` of struct block, above the bits of the state. BLOCK_ZONE_BIT is set if
+ * the block's zone is ZONE_SMALL. */
 #define BLOCK_ZONE_BIT 3
-/* the block's region is set apart: only allocations that ask for it may take memory there */
+/* the block's region is set apart: only allocations at a given address or with BFC_ALLOCATE_APART
+ * take memory there */
 #define BLOCK_APART_BIT 4
 /* the block is ready and fills a large region, which the pool tries to keep wholly free
  * (whole.h) */

@@ -6,9 +6,9 @@
 #include "base/cancel.h"
 #include "pool/structures/pause.h"
 
-/* When the lock passes to another core, the pool's records must move to that core's cache, which is
- * expensive; so a waiting thread stays away for some time. The numbers were chosen by
- * measurement. */
+/* A thread that finds the lock taken stays away for some time: each time the lock passes to another
+ * core, the pool's records must move to that core's cache, which is expensive. The following
+ * numbers were chosen by measurement. */
 /* the most pauses between two tries; all pauses before the first sleep take some 10 us */
 #define MOST_PAUSES 256
 #define FIRST_NAP_NS 100000

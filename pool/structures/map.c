@@ -2,7 +2,8 @@
 
 /* How many buckets one call adds or removes at most. */
 #define BUCKETS_A_CALL 4
-/* Memory goes back to the operating system in pieces of this many buckets. */
+/* The memory of unused buckets goes back to the operating system when it is that of this many
+ * buckets. */
 #define BUCKETS_A_PIECE 16384
 
 /* Sets the counts of blocks beyond which the map adds buckets (fewer than 1.5 for each block) or
@@ -24,8 +25,8 @@ bool map_open(struct map *map, uint64_t most_blocks) {
     return true;
 }
 
-/* Moves to bucket `to` the blocks of bucket `from` whose hash, under the mask for the grown table,
- * is `to`. */
+/* Called when bucket `to` is added: moves there the blocks of bucket `from` whose hash now leads to
+ * `to`. */
 static void split_bucket(struct map *map, struct block *blocks, uint32_t from, uint32_t to) {
     block_index *at = &map->buckets[from];
     map->buckets[to] = 0;
@@ -64,8 +65,8 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    /* a call of map_take_seen may have been given this bucket's index earlier, and must find the
-     * bucket empty */
+    /* Another thread may have got this bucket's index from map_glimpse, and pass it to
+     * map_take_seen later. That call must find the bucket empty. */
     map->buckets[last] = 0;
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)

@@ -50,8 +50,8 @@ static void count_page(struct page_table *table, const struct page *page, uint32
     table->uneven += page->bytes > table->granule ? change : 0;
 }
 
-/* Inserts from the last page to the first, so that each page that is in the table moves only
- * once. */
+/* Inserts the new pages from the last to the first, so that each page that is in the table already
+ * moves only once. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
     struct page_array *array = &table->pages;
     uint32_t all = array->count + count;
@@ -62,7 +62,8 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        /* how many pages, from the first on, are still at their old places in the array */
+        /* From here on the search sees only the pages that are still at their old places: the first
+         * `at` ones of the array. */
         array->count = at;
     }
     array->count = all;

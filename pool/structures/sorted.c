@@ -51,8 +51,8 @@ void sorted_remove(block_index *root, struct block *blocks, block_index b) {
     *link = lower ? lower : higher;
 }
 
-/* With `before`, returns the last block that comes before `key`, otherwise the first block that
- * does not; 0: there is none in the zone of `key`. */
+/* With `before`, returns the last block of the treap that comes before `key` in the order of zone,
+ * size and address, otherwise the first that does not. 0: there is none in the zone of `key`. */
 static block_index find_beside(block_index root, const struct block *blocks,
                                const struct block *key, bool before) {
     block_index lower = 0, higher = 0;
