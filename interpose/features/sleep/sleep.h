@@ -76,8 +76,8 @@ void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_hea
  * thread if it does not run. */
 void bfc_sleeper_asked(struct bfc_segment_header *published);
 
-/* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle
- * first, until the call is served. */
+/* To be the function `serve` of a last resort (struct bfc_resort): asks the user's other jobs on
+ * the device to sleep, the longest idle first, until the allocation is served. */
 bool bfc_beg_neighbours(struct bfc_call *call);
 
 #endif

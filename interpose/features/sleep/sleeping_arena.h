@@ -37,12 +37,14 @@ struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint
  * frees `sleeping`. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
-/* Copies the contents of all pages into the store's file. Returns what bfc_copy_pages_out does. */
+/* Copies the contents of all pages into the store's file by bfc_copy_pages_out, until that returns
+ * an error, which is returned. */
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
 /* Gives the pages back to the device. A page that the driver does not unmap, or before which
- * `goes_on` returns false, keeps its memory and leaves the list. Returns how many bytes went. */
+ * `goes_on` returns false, keeps its memory and leaves `pages`. Returns how many bytes went
+ * back. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
@@ -51,8 +53,9 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
 /* Gives the memory that a wake has made for the pages back to the device. */
 void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
 
-/* Maps the pages that were made at their addresses, with access and contents, until `goes_on`
- * returns false. The pages are still asleep, whether or not an error is returned. */
+/* Maps the pages that a wake has made at their old addresses, with access, and copies their
+ * contents back unless `goes_on` returns false. They still count as asleep, even if no error is
+ * returned. */
 CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
                                     bool (*goes_on)(void), int *error);
 

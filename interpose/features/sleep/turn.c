@@ -73,7 +73,7 @@ bool bfc_turn_take(void) {
 }
 
 /* Releases the turn. If an arena ends meanwhile, either the thread that sets `some_ended` gets the
- * turn, or this thread sees `some_ended`: all their accesses are in one order. */
+ * turn, or this thread sees `some_ended`: all accesses to both are sequentially consistent. */
 void bfc_turn_give(void) {
     bfc_store_seq_cst(&holder, 0);
     bfc_fetch_add_seq_cst(&given, 1);

@@ -6,8 +6,8 @@
 #include "interpose/config/options.h"
 #include "interpose/features/who/sites.h"
 
-/* Libraries beyond this number are left out. The number is small because the array of libraries
- * lies on the program's stack, which may be small. */
+/* The most libraries whose bytes in use are added up; others are left out. The number is small
+ * because the array of libraries lies on the program's stack, which may be small. */
 enum { MOST_LIBRARIES = 32 };
 
 static const char *path_of(const struct bfc_who_frame *frame) {

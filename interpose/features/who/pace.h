@@ -24,8 +24,9 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK = 32, /* after this many blocks of a class at most, the distance is adapted to the
-                           time */
+    /* bfc_pace_weigh is called after this many blocks of a class at most, so that the distance
+     * shrinks again as time passes */
+    BFC_PACE_LOOK = 32,
 };
 
 #define BFC_PACE_TICK_LOG 12 /* a tick lasts 2^12 microseconds */
@@ -33,10 +34,10 @@ enum {
 /* One thread's state for one class of sizes, those above 2^(bin - 1) and at most 2^bin bytes.
  * Begins as zeros. */
 struct bfc_pace {
-    /* how many blocks come before the next sample, in addition to those that the countdown of
-     * bfc_pace_weigh still counts */
+    /* how many blocks come before the next sample, in addition to those that are left in the
+     * countdown which the caller passes to bfc_pace_weigh */
     uint64_t beyond;
-    uint64_t paid_at; /* the tick from which on none of the samples so far counts as recent */
+    uint64_t paid_at; /* the tick from which on no sample taken so far counts as recent */
     uint8_t doublings;
     bool begun;
 };

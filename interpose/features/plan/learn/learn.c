@@ -1,7 +1,7 @@
 /*
- * BFC_PLAN=auto: finds the loops that the program runs, plans them in another thread, and has the
- * plans followed. There is a learner for each pool; once it is in the thread's list, that thread
- * alone changes it.
+ * BFC_PLAN=auto: finds the loops that the program runs, plans them in a thread of the library (the
+ * learning thread), and has the plans followed. Each pool has a learner, which only the learning
+ * thread changes once it has taken it over.
  *
  * A pool notes its calls (bfc_pool_take_notes) while nothing repeats or a plan no longer fits. A
  * thread of low priority searches the notes now and then. If it recognises a loop that it has
@@ -40,7 +40,8 @@
 #define LEAST_SHARE 8
 /* searching for loops takes at most 1/LOOKING_SHARE of a processor's time */
 #define LOOKING_SHARE 32
-/* looking up the gaps of plans (gaps.h) takes at most 1/AHEAD_SHARE of a processor's time */
+/* looking up which ranges between the blocks of plans are free (gaps.h) takes at most 1/AHEAD_SHARE
+ * of a processor's time */
 #define AHEAD_SHARE 8
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
@@ -57,8 +58,8 @@
 /* another loop is searched after this many repetitions in which a third of the allocations got no
  * planned place; the number is doubled for each learned loop */
 #define POOR_PERIODS 32u
-/* how much a repetition of the loop counts in which a third of the allocations got no planned
- * place; one in which a tenth got none counts 1 */
+/* how much is added to `poor_periods` for a repetition of the loop in which a third of the
+ * allocations got no planned place; if only a tenth of them got none, 1 is added */
 #define POOR_WEIGHT 4
 /* nice value of the learning thread; with 19, the lowest priority, it would not run on a busy
  * machine */
@@ -78,7 +79,7 @@ struct learner {
     /* the next search for a loop takes place when there are this many notes */
     uint64_t next_look;
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
-    uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan (gaps.h) */
+    uint64_t next_ahead_ns; /* earliest time to look up free ranges of the plan (gaps.h) */
     uint64_t since_ns;      /* when `state` last changed */
     /* least length of the next pause; a pause that has begun lasts half of this */
     uint64_t pause_ns;
@@ -90,10 +91,10 @@ struct learner {
     uint64_t periods; /* the segment's counter `periods` when the plan began */
     /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
-    uint64_t seen;             /* how many calls were counted at the learning thread's last visit */
+    uint64_t seen;             /* sum of followed, missed and noted calls at the last visit */
     unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
                                   (is_bad); the worst count more */
-    unsigned most_bad_periods; /* the value of bad_periods at which the plan is given up */
+    unsigned most_bad_periods; /* the value of bad_periods at which the plan is dropped */
     unsigned poor_periods;     /* how many repetitions of the loop went poorly (is_poor), less those
                                   that went well; the worst count more */
     const struct bfc_learned_loop *follows;
@@ -209,8 +210,8 @@ static void add_note(struct events *events, const struct bfc_pool_note *note, ui
         add_free(events, note->id);
 }
 
-/* Converts notes into the stream of events that the planner reads; frees of unknown blocks are left
- * out. Free it with events_free. False: no host memory. O(count log count). */
+/* Converts a pool's notes into the sequence of events that the planner reads, without frees of
+ * unknown blocks. Free it with events_free. False: no host memory. O(count log count). */
 static bool make_stream(struct events *events, const struct bfc_pool_note *notes, uint64_t count,
                         uint32_t device) {
     struct threads threads = {.count = 0};
@@ -337,9 +338,9 @@ static bool look_ahead(struct learner *learner) {
 
 /*
  * Whether the plan no longer fits: in one repetition of the loop less than a quarter of the
- * allocations were as planned, or in several in a row less than half. Alternating between plans
- * costs more than misses, so each time that a plan is given up the number of such repetitions that
- * is needed doubles; it falls again while plans fit.
+ * allocations got their planned places, or in several in a row less than half. To change between
+ * plans often costs more than allocations without a place. So each time that a plan is dropped, the
+ * number of such repetitions that is needed doubles; it falls again while plans fit.
  */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
