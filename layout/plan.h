@@ -122,7 +122,7 @@ struct bfc_plan_event {
 
 /* An anchor is an event that differs from all other events of the plan in (device, size, thread). A
  * job whose allocations have deviated from the plan, so that it no longer knows which event comes
- * next, continues at the next anchor that it meets. The table is sorted by token. */
+ * next, continues at the next anchor that it meets. The table is sorted by the field `token`. */
 struct bfc_plan_anchor {
     uint64_t token; /* what bfc_plan_token returns for the anchor's event */
     uint32_t event;
@@ -168,8 +168,8 @@ static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t t
     return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }
 
-/* Returns the anchor with this token out of `count` anchors that are sorted by token; NULL: there
- * is none. */
+/* Returns the anchor whose field `token` has this value, out of `count` anchors that are sorted by
+ * it; NULL: there is none. */
 static inline const struct bfc_plan_anchor *
 bfc_plan_find_anchor(const struct bfc_plan_anchor *anchors, uint32_t count, uint64_t token) {
     uint32_t low = 0, high = count;

@@ -213,7 +213,7 @@ struct bfc_waiter {
  * from time to time, and wakes this job's helper thread, which may then give memory back.
  */
 struct bfc_awaited {
-    /* until when this announcement counts, in nanoseconds of CLOCK_MONOTONIC; 0: no other job
+    /* until when this structure is valid, in nanoseconds of CLOCK_MONOTONIC; 0: no other job
      * waits */
     uint64_t until_ns;
     /* when the waiting thread became the first of the queue, in nanoseconds of CLOCK_MONOTONIC */
@@ -460,7 +460,9 @@ enum bfc_event_kind {
     BFC_EVENT_PLAN_LOST,
     /* BFC_BACKING=auto is set, and the pool now takes plain regions instead of pages */
     BFC_EVENT_PAGES_LEFT,
-    BFC_EVENT_SAVED_SLEEP, /* as BFC_EVENT_SAVED_JOBS, by the step BFC_RUNG_SLEEP */
+    /* The step BFC_RUNG_SLEEP served an allocation to which the device had refused memory.
+     * `address`: nanoseconds that the step took; `bytes`: what the program requested. */
+    BFC_EVENT_SAVED_SLEEP,
     /* the pool's job fell asleep; `address`: nanoseconds that it took; `bytes`: given back to the
      * device */
     BFC_EVENT_ASLEEP,

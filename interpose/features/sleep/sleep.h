@@ -65,8 +65,8 @@ bool bfc_fall_asleep(bool forced);
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn (turn.h),
- * that thread does it in bfc_turn_give. */
+/* Forgets the sleeping pages of contexts that have ended. If another thread has the lock of turn.h,
+ * that thread does it when it releases the lock. */
 void bfc_sleep_forget_ended(void);
 
 /* Starts the thread that puts the process to sleep, if the settings want that. */

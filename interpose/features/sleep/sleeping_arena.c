@@ -98,8 +98,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* Lists the arena's pages, which must be frozen: the first of two visits counts them for the size
- * of the list, and no page may be added before the second visit, which fills the list. */
+/* Lists the arena's pages. The first of two visits counts them for the size of the list, the second
+ * fills the list. The caller has frozen the pages, so that none is added between the visits. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);

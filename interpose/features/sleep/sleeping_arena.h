@@ -1,6 +1,6 @@
 /*
  * The pages of one arena that are, or are about to be, asleep. All functions are for the thread
- * that has the turn (sleep.h). The functions that make driver calls enter the arena's context.
+ * that has the lock of turn.h. The functions that make driver calls enter the arena's context.
  */
 #ifndef BFC_INTERPOSE_SLEEPING_ARENA_H
 #define BFC_INTERPOSE_SLEEPING_ARENA_H
@@ -27,9 +27,9 @@ struct bfc_sleeping_arena {
     struct bfc_sleeping_arena *next;
 };
 
-/* Freezes the arena's pages, and lists those that can sleep; their contents will be in the store
- * from the offset `at` on. NULL: the host has no memory, or the driver refuses what copies need;
- * nothing is frozen. */
+/* Keeps the pool from making and moving pages, and lists the pages that can sleep; their contents
+ * will be in the store from the offset `at` on. NULL: the host has no memory, or the driver refuses
+ * what copies need; the pool's pages are as before. */
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 
@@ -43,8 +43,7 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
 /* Gives the pages back to the device. A page that the driver does not unmap, or before which
- * `goes_on` returns false, keeps its memory and leaves `pages`. Returns how many bytes went
- * back. */
+ * `goes_on` returns false, keeps its memory and leaves `pages`. Returns the bytes given back. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */

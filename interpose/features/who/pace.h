@@ -43,10 +43,10 @@ struct bfc_pace {
 };
 
 /*
- * To be called for a block that brought the countdown of its class of sizes below 0; sets the
- * countdown anew. Returns how many blocks this block stands for in estimates, 1 or more, or 0 if it
- * is no sample. `tick` is the present time in ticks; `random` points to the state of the random
- * generator, which is never 0.
+ * To be called for a block that brought the countdown of its class of sizes below 0. Sets the
+ * countdown to the number of blocks that need no further call. Returns how many blocks this block
+ * stands for in estimates, 1 or more, or 0 if it is no sample. `tick` is the present time in ticks;
+ * `random` points to the state of the random generator, which is never 0.
  */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random);

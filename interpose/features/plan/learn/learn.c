@@ -76,14 +76,14 @@ struct learner {
     struct bfc_pool_note *notes; /* MOST_NOTES notes of the pool's calls; NULL with BFC_PLAN=FILE */
     enum learner_state state;
     bool whole; /* whether `notes` hold every call since the arena's context began */
-    /* the next search for a loop takes place when there are this many notes */
+    /* the next search for a loop takes place when this many calls are noted */
     uint64_t next_look;
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
     uint64_t next_ahead_ns; /* earliest time to look up free ranges of the plan (gaps.h) */
     uint64_t since_ns;      /* when `state` last changed */
     /* least length of the next pause; a pause that has begun lasts half of this */
     uint64_t pause_ns;
-    /* as of the last search for a loop: how many notes there were, and how many bytes of pages the
+    /* as of the last search for a loop: how many calls were noted, and how many bytes of pages the
      * pool had moved */
     uint64_t looked, moved;
     /* how often the learning thread still tries to give back memory that the plan replaces */
@@ -91,12 +91,14 @@ struct learner {
     uint64_t periods; /* the segment's counter `periods` when the plan began */
     /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
-    uint64_t seen;             /* sum of followed, missed and noted calls at the last visit */
-    unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
-                                  (is_bad); the worst count more */
+    uint64_t seen; /* sum of followed, missed and noted calls at the last visit */
+    /* how many repetitions of the loop in a row gave most allocations no planned place; the worst
+     * count more */
+    unsigned bad_periods;
     unsigned most_bad_periods; /* the value of bad_periods at which the plan is dropped */
-    unsigned poor_periods;     /* how many repetitions of the loop went poorly (is_poor), less those
-                                  that went well; the worst count more */
+    /* how many repetitions gave over a tenth of the allocations no planned place, less the others;
+     * the worst count more */
+    unsigned poor_periods;
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
@@ -180,8 +182,8 @@ static void add_free(struct events *events, uint64_t id) {
         events_add_free(events, allocation);
 }
 
-/* Threads are numbered from 1 on as they occur in the notes, and those beyond MOST_THREADS share a
- * number. */
+/* Threads are numbered from 1 on as they occur in the noted calls; those beyond MOST_THREADS share
+ * a number. */
 enum { MOST_THREADS = 64 };
 
 struct threads {
@@ -232,11 +234,11 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
 }
 
 /*
- * Returns the number of notes within which a loop's first repetition must have ended for the loop
- * to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while pages
- * keep moving. If they rest, the pool holds little more than what is in use, and the memory
- * reserved for a plan may be more. So for such a pool the result is the number of notes at the last
- * search if pages have moved since, else 0, so that no loop is planned.
+ * Returns the number of noted calls within which a loop's first repetition must have ended for the
+ * loop to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while
+ * pages keep moving. If they rest, the pool holds little more than what is in use, and the memory
+ * reserved for a plan may be more. So for such a pool the result is the number of calls noted at
+ * the last search if pages have moved since, else 0, so that no loop is planned.
  */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
