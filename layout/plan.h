@@ -91,8 +91,8 @@ struct bfc_plan_header {
     uint64_t period_ticks; /* length of a repetition in ticks; 0: the plan has no period */
 };
 
-/* A range of memory in which a plan places blocks: a space of the lifetimes file, or the small or
- * large blocks of a device. */
+/* A range of memory in which a plan places blocks: in a plan made from a list of lifetimes, one of
+ * the memories (spaces) that the list names; else the small or the large blocks of a device. */
 struct bfc_plan_arena {
     uint64_t bound; /* the lower bound: bytes that every plan of the arena needs at least */
     uint64_t peak;  /* bytes that this plan needs, so a job reserves this many for the arena */
@@ -162,8 +162,8 @@ static inline uint64_t bfc_plan_program(uint64_t executable_hash, uint64_t argum
     return executable_hash ? bfc_mix_join(executable_hash, argument_hash) : 0;
 }
 
-/* Returns a hash of an allocation's device, size and thread, by which a job looks up the anchor
- * that the allocation may be. The size is rounded up to the plan's `align`. */
+/* Returns a hash of an allocation's device, size and thread, by which a job finds out whether the
+ * allocation is an anchor. The size is rounded up to the plan's `align`. */
 static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t thread) {
     return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }

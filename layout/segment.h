@@ -415,9 +415,9 @@ struct bfc_map {
  * Lengths of two ring buffers of events. `events` has the last BFC_EVENTS events of every kind.
  * `landmarks` has the last BFC_LANDMARKS events that are neither allocations nor frees, because
  * allocations and frees soon overwrite them in `events`. Event number n (from 0) is in element n
- * modulo the ring's length. Its `stamp` is n + 1, or 0 while a thread writes it. Threads take
- * numbers in batches of BFC_EVENT_BATCH and may use only some, so an element may still have an
- * older stamp; then a reader skips it.
+ * modulo the ring's length. Its `stamp` is n + 1, or 0 while a thread writes it. A thread takes
+ * BFC_EVENT_BATCH numbers at once and may use only some, so an element may still have an older
+ * stamp; then a reader skips it.
  *
  * `what` consists, from the lowest bit, of the kind (6 bits), the index of the pool's section (6
  * bits) and the microseconds since the header's `created_ns` (52 bits). An allocation or a free has

@@ -58,7 +58,7 @@ enum bfc_sleep_state bfc_sleep_state(void);
 
 /* Puts the process to sleep. `forced`: even if the program goes on working; its calls then wait.
  * False: the process is awake, and `why` in the published segment says why. To be called by a
- * thread of the library, inside bfc_background_begin. */
+ * thread of the library, between bfc_background_begin and bfc_background_end. */
 bool bfc_fall_asleep(bool forced);
 
 /* Wakes the process, if it is not awake. Returns CUDA_SUCCESS, or the error with which a call that

@@ -37,8 +37,8 @@ static size_t add_site(struct bfc_who_library *libraries, size_t count,
     return count;
 }
 
-/* Returns the library with the most bytes in use, and sets its bytes to 0 so that the next call
- * finds another. */
+/* Returns the library with the most bytes in use, and sets these bytes to 0 in the array, so that
+ * the next call finds another library. */
 static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
     struct bfc_who_library *largest = libraries;
     for (size_t i = 1; i < count; i++)

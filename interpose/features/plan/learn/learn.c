@@ -108,7 +108,7 @@ struct learner {
 static struct learner *new_learners;
 /* atomic: how many learners were added so far; a futex on which the learning thread sleeps */
 static uint32_t arrivals;
-static unsigned taught; /* atomic: how many learners exist */
+static unsigned taught; /* atomic: how many objects of struct learner exist */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -136,7 +136,7 @@ static void pause_for_long(struct learner *learner) {
 }
 
 /* Returns which event of the loop's plan the program's next allocation should be. `position` was
- * found from the first `looked` notes; the allocations that were noted since then are added to
+ * found from the first `looked` calls that the pool noted; the allocations noted since are added to
  * it. */
 static uint32_t position_now(const struct learner *learner, struct bfc_position position,
                              uint64_t looked) {
