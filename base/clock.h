@@ -60,8 +60,8 @@ void bfc_back_off(unsigned *tries);
  */
 bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
 
-/* Sleeps repeatedly until an atomic counter is 0, as bfc_await does. False: after `limit_ns`
- * nanoseconds of the kernel's clock the counter is not 0. */
+/* Sleeps in short intervals until an atomic counter is 0. False: after `limit_ns` nanoseconds of
+ * the kernel's clock the counter is not 0. */
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*

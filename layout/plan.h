@@ -67,7 +67,7 @@ struct bfc_plan_header {
     uint32_t version; /* always BFC_PLAN_VERSION; readers refuse other versions */
     /* BFC_PLAN_BYTE_ORDER, in the byte order of the machine that wrote the file */
     uint32_t byte_order;
-    uint64_t checksum;     /* what bfc_plan_checksum returns for the file */
+    uint64_t checksum;     /* hash of the file (bfc_plan_checksum) */
     uint64_t file_bytes;   /* size of the whole file in bytes */
     uint64_t source_hash;  /* hash of the lifetimes and constraints that the plan was made from */
     uint64_t program_hash; /* hash of the recorded executable and its arguments; 0: unknown */
@@ -124,7 +124,7 @@ struct bfc_plan_event {
  * job whose allocations have deviated from the plan, so that it no longer knows which event comes
  * next, continues at the next anchor that it meets. The table is sorted by the field `token`. */
 struct bfc_plan_anchor {
-    uint64_t token; /* what bfc_plan_token returns for the anchor's event */
+    uint64_t token; /* hash of the event's device, size and thread (bfc_plan_token) */
     uint32_t event;
     uint32_t reserved; /* always zero */
 };

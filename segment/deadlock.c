@@ -7,7 +7,7 @@
 enum { MOST = 64 };
 
 /* All processes that wait for memory. `ends[i]` is set for a process that can be served: its wait
- * ends, and it is assumed to give up all its memory then. */
+ * ends, and it is assumed to free all its memory then. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -61,7 +61,7 @@ static bool can_be_served(const struct scene *scene, const struct bfc_claimant *
 }
 
 /* Sets `ends` for all processes whose waits can end. Repeats until nothing changes, since the
- * memory that a served process gives up may serve another process. */
+ * memory that a served process frees may serve another process. */
 static void serve_all(struct scene *scene) {
     for (bool more = true; more;) {
         more = false;

@@ -2,8 +2,8 @@
  * Finds deadlocks among jobs that wait for memory of several devices, each for memory that another
  * one holds on another device.
  *
- * Processes that do not wait are assumed to give up all their memory. So every deadlock found is
- * real, but one that exists only because such a process never frees is not found. (The test of the
+ * Processes that do not wait are assumed to free all their memory. So every deadlock found is real,
+ * but one that exists only because such a process never frees is not found. (The test of the
  * banker's algorithm, as in queue.h.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_DEADLOCK_H
@@ -40,9 +40,9 @@ struct bfc_claimant {
 };
 
 /*
- * Whether the process with index `own` must give up its wait to end a deadlock: it is the youngest
- * of the processes that wait in vain and hold memory that would serve an older one. A process
- * counts as served if one of its waiting threads can be served.
+ * Whether the process with index `own` must stop waiting to end a deadlock: it is the youngest of
+ * the processes that wait in vain and hold memory that would serve an older one. A process counts
+ * as served if one of its waiting threads can be served.
  */
 bool bfc_deadlock_is_ours(const struct bfc_claimant *all, size_t count, size_t own);
 

@@ -28,7 +28,7 @@ struct bfc_waiting {
 struct bfc_queue_place {
     uint32_t position; /* the waiter's place in the queue; the first one is 1 */
     bool is_next;      /* the waiter may take memory that becomes free */
-    bool is_stuck;     /* the waiter is the youngest in a deadlock, and must give up */
+    bool is_stuck;     /* the waiter is the youngest in a deadlock, and must stop waiting */
 };
 
 /* Returns the place in the queue of the waiter with index `own` among `count`. `reach`: bytes that
@@ -50,7 +50,7 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 
 /*
  * Announces to a job what another job waits for on the device, and wakes the job's helper thread
- * unless an earlier announcement is still in force. `header` must be the start of a whole mapped
+ * unless an earlier announcement is still valid. `header` must be the start of a whole mapped
  * segment, as for the other functions of this file.
  */
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],

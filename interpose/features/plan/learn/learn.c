@@ -34,7 +34,7 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* how many notes of a pool's calls the first search for a loop needs */
+#define FIRST_LOOK 24 /* noted calls of a pool before the first search for a loop */
 #define PLANNING_SECONDS 2.0
 /* a loop is planned if at some time it uses at least 1/LEAST_SHARE of the pool's peak in use */
 #define LEAST_SHARE 8
@@ -73,9 +73,9 @@ enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 /* What the learning thread knows of one arena's calls. A learner holds a reference to its arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* MOST_NOTES notes of the pool's calls; NULL with BFC_PLAN=FILE */
+    struct bfc_pool_note *notes; /* the pool's noted calls; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole; /* whether `notes` hold every call since the arena's context began */
+    bool whole; /* whether `notes` has every call since the arena's context began */
     /* the next search for a loop takes place when this many calls are noted */
     uint64_t next_look;
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
@@ -126,8 +126,8 @@ static void stop_listening(struct learner *learner, enum learner_state state) {
     learner->since_ns = bfc_now_ns();
 }
 
-/* Stops taking notes for a while because MOST_NOTES calls have shown no loop; each pause is longer
- * than the last. */
+/* Stops noting the pool's calls for a while because MOST_NOTES calls have shown no loop; each pause
+ * is longer than the last. */
 static void pause_for_long(struct learner *learner) {
     uint64_t took = bfc_now_ns() - learner->since_ns;
     uint64_t pause = bfc_max(took * PAUSE_TIMES, learner->pause_ns);
@@ -212,8 +212,8 @@ static void add_note(struct events *events, const struct bfc_pool_note *note, ui
         add_free(events, note->id);
 }
 
-/* Converts a pool's notes into the sequence of events that the planner reads, without frees of
- * unknown blocks. Free it with events_free. False: no host memory. O(count log count). */
+/* Converts a pool's noted calls into the sequence of events that the planner reads, without frees
+ * of unknown blocks. Free it with events_free. False: no host memory. O(count log count). */
 static bool make_stream(struct events *events, const struct bfc_pool_note *notes, uint64_t count,
                         uint32_t device) {
     struct threads threads = {.count = 0};
