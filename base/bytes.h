@@ -12,8 +12,8 @@
  * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */
 char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
-/* Like bfc_bytes_text, but the text is in an array that is valid until the enclosing block of code
- * ends. */
+/* Is a number of bytes as text, such as "1.50 KiB" (bfc_bytes_text). The text is in an array that
+ * is valid until the enclosing block of code ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
 
 /*

@@ -60,7 +60,8 @@ void bfc_back_off(unsigned *tries);
  */
 bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_ns);
 
-/* Waits like bfc_await until an atomic counter is 0. */
+/* Sleeps in short intervals until an atomic counter is 0. False: after `limit_ns` nanoseconds of
+ * the kernel's clock the counter is not 0. */
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*

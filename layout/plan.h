@@ -67,7 +67,7 @@ struct bfc_plan_header {
     uint32_t version; /* always BFC_PLAN_VERSION; readers refuse other versions */
     /* BFC_PLAN_BYTE_ORDER, in the byte order of the machine that wrote the file */
     uint32_t byte_order;
-    uint64_t checksum;     /* what bfc_plan_checksum returns for the file */
+    uint64_t checksum;     /* hash of the file (bfc_plan_checksum) */
     uint64_t file_bytes;   /* size of the whole file in bytes */
     uint64_t source_hash;  /* hash of the lifetimes and constraints that the plan was made from */
     uint64_t program_hash; /* hash of the recorded executable and its arguments; 0: unknown */
@@ -91,8 +91,8 @@ struct bfc_plan_header {
     uint64_t period_ticks; /* length of a repetition in ticks; 0: the plan has no period */
 };
 
-/* A range of memory in which a plan places blocks: a space of the lifetimes file, or the small or
- * large blocks of a device. */
+/* A range of memory in which a plan places blocks: in a plan made from a list of lifetimes, one of
+ * the memories (spaces) that the list names; else the small or the large blocks of a device. */
 struct bfc_plan_arena {
     uint64_t bound; /* the lower bound: bytes that every plan of the arena needs at least */
     uint64_t peak;  /* bytes that this plan needs, so a job reserves this many for the arena */
@@ -122,9 +122,9 @@ struct bfc_plan_event {
 
 /* An anchor is an event that differs from all other events of the plan in (device, size, thread). A
  * job whose allocations have deviated from the plan, so that it no longer knows which event comes
- * next, continues at the next anchor that it meets. The table is sorted by token. */
+ * next, continues at the next anchor that it meets. The table is sorted by the field `token`. */
 struct bfc_plan_anchor {
-    uint64_t token; /* what bfc_plan_token returns for the anchor's event */
+    uint64_t token; /* hash of the event's device, size and thread (bfc_plan_token) */
     uint32_t event;
     uint32_t reserved; /* always zero */
 };
@@ -162,14 +162,14 @@ static inline uint64_t bfc_plan_program(uint64_t executable_hash, uint64_t argum
     return executable_hash ? bfc_mix_join(executable_hash, argument_hash) : 0;
 }
 
-/* Returns a hash of an allocation's device, size and thread, by which a job looks up the anchor
- * that the allocation may be. The size is rounded up to the plan's `align`. */
+/* Returns a hash of an allocation's device, size and thread, by which a job finds out whether the
+ * allocation is an anchor. The size is rounded up to the plan's `align`. */
 static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t thread) {
     return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }
 
-/* Returns the anchor with this token out of `count` anchors that are sorted by token; NULL: there
- * is none. */
+/* Returns the anchor whose field `token` has this value, out of `count` anchors that are sorted by
+ * it; NULL: there is none. */
 static inline const struct bfc_plan_anchor *
 bfc_plan_find_anchor(const struct bfc_plan_anchor *anchors, uint32_t count, uint64_t token) {
     uint32_t low = 0, high = count;

@@ -213,7 +213,7 @@ struct bfc_waiter {
  * from time to time, and wakes this job's helper thread, which may then give memory back.
  */
 struct bfc_awaited {
-    /* until when this announcement counts, in nanoseconds of CLOCK_MONOTONIC; 0: no other job
+    /* until when this structure is valid, in nanoseconds of CLOCK_MONOTONIC; 0: no other job
      * waits */
     uint64_t until_ns;
     /* when the waiting thread became the first of the queue, in nanoseconds of CLOCK_MONOTONIC */
@@ -415,9 +415,9 @@ struct bfc_map {
  * Lengths of two ring buffers of events. `events` has the last BFC_EVENTS events of every kind.
  * `landmarks` has the last BFC_LANDMARKS events that are neither allocations nor frees, because
  * allocations and frees soon overwrite them in `events`. Event number n (from 0) is in element n
- * modulo the ring's length. Its `stamp` is n + 1, or 0 while a thread writes it. Threads take
- * numbers in batches of BFC_EVENT_BATCH and may use only some, so an element may still have an
- * older stamp; then a reader skips it.
+ * modulo the ring's length. Its `stamp` is n + 1, or 0 while a thread writes it. A thread takes
+ * BFC_EVENT_BATCH numbers at once and may use only some, so an element may still have an older
+ * stamp; then a reader skips it.
  *
  * `what` consists, from the lowest bit, of the kind (6 bits), the index of the pool's section (6
  * bits) and the microseconds since the header's `created_ns` (52 bits). An allocation or a free has
@@ -460,7 +460,9 @@ enum bfc_event_kind {
     BFC_EVENT_PLAN_LOST,
     /* BFC_BACKING=auto is set, and the pool now takes plain regions instead of pages */
     BFC_EVENT_PAGES_LEFT,
-    BFC_EVENT_SAVED_SLEEP, /* as BFC_EVENT_SAVED_JOBS, by the step BFC_RUNG_SLEEP */
+    /* The step BFC_RUNG_SLEEP served an allocation to which the device had refused memory.
+     * `address`: nanoseconds that the step took; `bytes`: what the program requested. */
+    BFC_EVENT_SAVED_SLEEP,
     /* the pool's job fell asleep; `address`: nanoseconds that it took; `bytes`: given back to the
      * device */
     BFC_EVENT_ASLEEP,

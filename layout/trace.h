@@ -74,7 +74,7 @@ struct bfc_trace_block {
     uint32_t bytes; /* bytes of the payload in the file, where it follows this structure */
     /* sequence number of the first record in a block of records; 0 in blocks of other kinds */
     uint64_t first;
-    uint64_t sum; /* what bfc_trace_sum returns for the payload as it stands in the file */
+    uint64_t sum; /* hash of the payload as it stands in the file (bfc_trace_sum) */
 };
 
 /* How many rows a block of stacks adds to each table; `texts` counts bytes. */

@@ -7,7 +7,7 @@
 enum { MOST = 64 };
 
 /* All processes that wait for memory. `ends[i]` is set for a process that can be served: its wait
- * ends, and it is assumed to give up all its memory then. */
+ * ends, and it is assumed to free all its memory then. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -22,7 +22,7 @@ static uint64_t in_use_on(const struct bfc_claimant *process, const uint8_t uuid
     return bytes;
 }
 
-/* Returns when the process's last thread to wait began its wait. */
+/* Returns when the last of the process's waiting threads began to wait. */
 static uint64_t age_of(const struct bfc_claimant *process) {
     uint64_t since = 0;
     for (uint32_t slot = 0; slot < BFC_WAITERS; slot++)
@@ -36,9 +36,10 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* Returns how many bytes can become free on the device that the claim is for: all bytes of the
- * device, but for those that processes whose waits cannot end have in use there. If `until` is not
- * NULL, such a process keeps its bytes only if it began to wait before `until` did. */
+/* Returns how many bytes can become free on the device for which a thread of `process` waits by
+ * `claim`: all bytes of the device, but for those that processes whose waits cannot end have in use
+ * there. If `until` is not NULL, such a process keeps its bytes only if it began to wait before
+ * `until` did. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];
@@ -60,7 +61,7 @@ static bool can_be_served(const struct scene *scene, const struct bfc_claimant *
 }
 
 /* Sets `ends` for all processes whose waits can end. Repeats until nothing changes, since the
- * memory that a served process gives up may serve another process. */
+ * memory that a served process frees may serve another process. */
 static void serve_all(struct scene *scene) {
     for (bool more = true; more;) {
         more = false;

@@ -2,8 +2,8 @@
  * Finds deadlocks among jobs that wait for memory of several devices, each for memory that another
  * one holds on another device.
  *
- * Processes that do not wait are assumed to give up all their memory. So every deadlock found is
- * real, but one that exists only because such a process never frees is not found. (The test of the
+ * Processes that do not wait are assumed to free all their memory. So every deadlock found is real,
+ * but one that exists only because such a process never frees is not found. (The test of the
  * banker's algorithm, as in queue.h.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_DEADLOCK_H
@@ -27,22 +27,22 @@ struct bfc_holding {
 struct bfc_claim {
     uint64_t bytes; /* bytes that the thread waits for; 0: the entry is unused */
     uint64_t since_ns;
-    uint32_t holding; /* index of the process's holding on the device whose memory the thread waits
-                         for */
+    /* index in the process's array `holding` of the device whose memory the thread waits for */
+    uint32_t holding;
 };
 
-/* A process of which at least one thread waits. */
+/* A process in which at least one thread waits for memory of a device. */
 struct bfc_claimant {
     int32_t pid;
     uint32_t holdings;
     struct bfc_holding holding[BFC_DEVICES_MOST];
-    struct bfc_claim claim[BFC_WAITERS]; /* the claim of each of the process's waiting threads */
+    struct bfc_claim claim[BFC_WAITERS]; /* for each waiting thread, what it waits for */
 };
 
 /*
- * Whether the process with index `own` must give up its wait to end a deadlock: it is the youngest
- * of the processes that wait in vain and hold memory that would serve an older one. A process
- * counts as served if one of its claims can be served.
+ * Whether the process with index `own` must stop waiting to end a deadlock: it is the youngest of
+ * the processes that wait in vain and hold memory that would serve an older one. A process counts
+ * as served if one of its waiting threads can be served.
  */
 bool bfc_deadlock_is_ours(const struct bfc_claimant *all, size_t count, size_t own);
 

@@ -21,8 +21,8 @@
  * table; zeros: the process is unknown. */
 #define BFC_TABLE_MAKER_OFFSET 8
 struct bfc_table_maker {
-    uint64_t start_time; /* when the process began, as bfc_process_start_time returns it */
-    /* the time namespace of the process, as bfc_time_namespace returns it */
+    uint64_t start_time; /* when the process began, in clock ticks after boot; 0: unknown */
+    /* inode number of the process's time namespace; 0: unknown */
     uint64_t time_namespace;
 };
 

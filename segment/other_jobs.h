@@ -27,7 +27,7 @@ struct bfc_other_job {
     /* the threads that wait for the device's memory; an entry with 0 bytes is unused */
     struct bfc_waiter waiters[BFC_WAITERS];
     bool waits_elsewhere; /* whether a thread of the job waits for memory of another device */
-    /* what was last announced to the job: how much another job waits for on this device (queue.h)
+    /* what yet another job waits for on the device, as announced to the job (bfc_waiters_announce)
      */
     struct bfc_awaited awaited;
 };

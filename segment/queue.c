@@ -94,8 +94,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             bfc_segment_wake(&header->waiters[i].wake);
 }
 
-/* An announcement (queue.h) whose remaining time is shorter than this counts as over. It may be
- * over before the helper thread looks again, so the thread must be woken for a new one. */
+/* An announcement (bfc_waiters_announce) that is valid for less time than this counts as over. It
+ * may run out before the job's helper thread looks again, so a new one must wake that thread. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {
@@ -112,8 +112,8 @@ static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
     return false;
 }
 
-/* Writes an announcement into a job's segment word by word. A job that reads parts of two
- * announcements gives back too much or too little memory once. */
+/* Writes word by word into a job's segment what another job waits for. If the job reads while these
+ * words change, it gives back too much or too little memory once. */
 static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
     bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
     bfc_store_relaxed(&to->bytes, awaited->bytes);

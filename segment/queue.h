@@ -28,7 +28,7 @@ struct bfc_waiting {
 struct bfc_queue_place {
     uint32_t position; /* the waiter's place in the queue; the first one is 1 */
     bool is_next;      /* the waiter may take memory that becomes free */
-    bool is_stuck;     /* the waiter is the youngest in a deadlock, and must give up */
+    bool is_stuck;     /* the waiter is the youngest in a deadlock, and must stop waiting */
 };
 
 /* Returns the place in the queue of the waiter with index `own` among `count`. `reach`: bytes that
@@ -50,22 +50,22 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 
 /*
  * Announces to a job what another job waits for on the device, and wakes the job's helper thread
- * unless an earlier announcement is still in force. `header` must be the start of a whole mapped
+ * unless an earlier announcement is still valid. `header` must be the start of a whole mapped
  * segment, as for the other functions of this file.
  */
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);
 
-/* Marks what was announced to the job for this device as given. The job gives no more memory back
- * for it; a later announcement counts again. */
+/* To be called when this job has given back what another job waits for on this device, as
+ * bfc_waiters_announce said. The job then gives back no more until the next announcement. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
-/* Whether an announcement to this job that another job waits for memory is in force, for any
- * device. */
+/* Whether this job was told, by an announcement that has not run out (bfc_waiters_announce), that
+ * another job waits for memory of any device. */
 bool bfc_waiters_exist(const struct bfc_segment_header *header);
 
-/* Returns what another job waits for, as announced for the section's device and still in force; if
- * its bytes are 0, there is no such announcement. */
+/* Returns what another job waits for on the section's device, as bfc_waiters_announce wrote it. If
+ * `bytes` of the result is 0, nothing was announced, or the announcement has run out. */
 struct bfc_awaited bfc_waiters_want(const struct bfc_segment_pool *section);
 
 #endif

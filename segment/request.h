@@ -26,8 +26,8 @@ uint32_t bfc_segment_wake(uint32_t *word);
 /* Whether the job has a living helper thread. */
 bool bfc_segment_has_helper(const struct bfc_segment_header *header);
 
-/* Whether the job has a living helper thread, or has just started: then it still gets one, which
- * answers earlier requests too. */
+/* Whether the job has a living helper thread, or has just started. A job that has just
+ * started will soon have one, which answers earlier requests too. */
 bool bfc_segment_may_answer(const struct bfc_segment_header *header);
 
 /* Requests `bytes` of cached memory back (UINT64_MAX: all). */

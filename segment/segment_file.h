@@ -14,7 +14,7 @@
 enum bfc_read_result {
     BFC_READ_OK,
     BFC_READ_ABSENT,  /* there is no such segment (any more) */
-    BFC_READ_YOUNG,   /* the job is still initializing it */
+    BFC_READ_YOUNG,   /* the segment's job is still initializing it */
     BFC_READ_REFUSED, /* the segment is not readable, another user's, truncated, of another version,
                          or damaged */
 };

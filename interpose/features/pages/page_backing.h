@@ -67,8 +67,8 @@ CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *are
                           uint64_t bytes);
 
 /* Changes the access to all pages of a pool after a context of `device` got access to the pool's
- * context, or lost it, as interpose/context/peers.h already knows. After an error, the driver's,
- * some pages may be as before. Does nothing for an arena without pages. */
+ * context, or lost it; interpose/context/peers.c has recorded that already. After an error, the
+ * driver's, some pages may be as before. Does nothing for an arena without pages. */
 CUresult bfc_access_change(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdevice device);
 

@@ -48,8 +48,8 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: makes the arena's context current if it has not ended, and
- * does without a context otherwise. False: such calls must not be made now. */
+/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended, lets
+ * them be made without a context. False: such calls must not be made now. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;

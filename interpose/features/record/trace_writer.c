@@ -41,7 +41,7 @@
 #define RECORDS 8192 /* how many records fill a buffer, which becomes one block of the trace */
 #define FLUSH_NS 500000000L
 #define NAP_NS 100000
-#define MOST_NAPS 10000 /* a wait for a free buffer lasts a second at most */
+#define MOST_NAPS 10000 /* the most sleeps in one wait for a free buffer: a second in all */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -49,7 +49,7 @@
 enum recording { NOT_BEGUN, RECORDING, ENDED };
 
 static struct pool_lock lock;
-static uint32_t recording; /* atomic: an enum recording */
+static uint32_t recording; /* atomic: whether records are written; a value of enum recording */
 
 /* The buffers of records form a ring. `lock` guards them, except for the records in a full buffer,
  * which only the writing thread reads. */

@@ -58,15 +58,15 @@ enum bfc_sleep_state bfc_sleep_state(void);
 
 /* Puts the process to sleep. `forced`: even if the program goes on working; its calls then wait.
  * False: the process is awake, and `why` in the published segment says why. To be called by a
- * thread of the library, inside bfc_background_begin. */
+ * thread of the library, between bfc_background_begin and bfc_background_end. */
 bool bfc_fall_asleep(bool forced);
 
 /* Wakes the process, if it is not awake. Returns CUDA_SUCCESS, or the error with which a call that
  * needs the memory fails. */
 CUresult bfc_wake_up(void);
 
-/* Forgets the sleeping pages of contexts that have ended. If another thread has the turn (turn.h),
- * that thread does it in bfc_turn_give. */
+/* Forgets the sleeping pages of contexts that have ended. If another thread has the lock of turn.h,
+ * that thread does it when it releases the lock. */
 void bfc_sleep_forget_ended(void);
 
 /* Starts the thread that puts the process to sleep, if the settings want that. */
@@ -76,8 +76,8 @@ void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_hea
  * thread if it does not run. */
 void bfc_sleeper_asked(struct bfc_segment_header *published);
 
-/* `serve` of struct bfc_resort: asks the user's other jobs on the device to sleep, the longest idle
- * first, until the call is served. */
+/* To be the function `serve` of a last resort (struct bfc_resort): asks the user's other jobs on
+ * the device to sleep, the longest idle first, until the allocation is served. */
 bool bfc_beg_neighbours(struct bfc_call *call);
 
 #endif

@@ -98,8 +98,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* Lists the arena's pages, which must be frozen: the first of two visits counts them for the size
- * of the list, and no page may be added before the second visit, which fills the list. */
+/* Lists the arena's pages. The first of two visits counts them for the size of the list, the second
+ * fills the list. The caller has stopped the pool from making and moving pages in between. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);
@@ -180,9 +180,9 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
     return copy_runs(sleeping, bfc_copy_pages_out, file, goes_on, error);
 }
 
-/* Has the pool note that the pages are asleep, so that the pool does not give their memory back;
- * or, if `asleep` is false, that they are the pool's own again. False: the context has ended and
- * nothing was noted; bfc_pages_end gives back the pages that are the pool's own. */
+/* Tells the pool that the pages are asleep, so that the pool does not give their memory back; or,
+ * if `asleep` is false, that they are the pool's own again. False: the context has ended, and the
+ * pool was told nothing; bfc_pages_end gives back the pages that are the pool's own. */
 static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
                        uint32_t count, bool asleep) {
     struct bfc_arena *arena = sleeping->arena;

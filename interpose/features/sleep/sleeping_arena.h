@@ -1,6 +1,6 @@
 /*
  * The pages of one arena that are, or are about to be, asleep. All functions are for the thread
- * that has the turn (sleep.h). The functions that make driver calls enter the arena's context.
+ * that has the lock of turn.h. The functions that make driver calls enter the arena's context.
  */
 #ifndef BFC_INTERPOSE_SLEEPING_ARENA_H
 #define BFC_INTERPOSE_SLEEPING_ARENA_H
@@ -27,9 +27,9 @@ struct bfc_sleeping_arena {
     struct bfc_sleeping_arena *next;
 };
 
-/* Freezes the arena's pages, and lists those that can sleep; their contents will be in the store
- * from the offset `at` on. NULL: the host has no memory, or the driver refuses what copies need;
- * nothing is frozen. */
+/* Keeps the pool from making and moving pages, and lists the pages that can sleep; their contents
+ * will be in the store from the offset `at` on. NULL: the host has no memory, or the driver refuses
+ * what copies need; the pool's pages are as before. */
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 
@@ -37,12 +37,13 @@ struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint
  * frees `sleeping`. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
-/* Copies the contents of all pages into the store's file. Returns what bfc_copy_pages_out does. */
+/* Copies the contents of all pages into the store's file by bfc_copy_pages_out, until that returns
+ * an error, which is returned. */
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
 /* Gives the pages back to the device. A page that the driver does not unmap, or before which
- * `goes_on` returns false, keeps its memory and leaves the list. Returns how many bytes went. */
+ * `goes_on` returns false, keeps its memory and leaves `pages`. Returns the bytes given back. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
@@ -51,8 +52,9 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
 /* Gives the memory that a wake has made for the pages back to the device. */
 void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
 
-/* Maps the pages that were made at their addresses, with access and contents, until `goes_on`
- * returns false. The pages are still asleep, whether or not an error is returned. */
+/* Maps the pages that a wake has made at their old addresses, with access, and copies their
+ * contents back unless `goes_on` returns false. They still count as asleep, even if no error is
+ * returned. */
 CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
                                     bool (*goes_on)(void), int *error);
 

@@ -119,7 +119,7 @@ int bfc_sleep_store_flush(int file) {
     return result == 0 ? 0 : errno;
 }
 
-/* Flushes every FLUSH_EVERY bytes: one flush at the end could not be interrupted for long. */
+/* Flushes the file every FLUSH_EVERY bytes: one long flush at the end could not be interrupted. */
 int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size) {
     enum { FLUSH_EVERY = 64 << 20 };
     struct bfc_quiet quiet;
@@ -157,6 +157,6 @@ void bfc_sleep_store_close(int file) {
     if (file < 0)
         return;
     if (ftruncate(file, 0) != 0)
-        errno = 0; /* no harm: the contents are freed with the file's last descriptor */
+        errno = 0; /* if this fails, the contents are freed with the file's last descriptor */
     close(file);
 }

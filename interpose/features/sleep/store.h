@@ -20,7 +20,7 @@ int bfc_sleep_store_write(int file, uint64_t at, const void *bytes, size_t size)
 int bfc_sleep_store_read(int file, uint64_t at, void *bytes, size_t size);
 
 /* Has the system write the file to its disk, which may refuse bytes only then. To be called before
- * the original of the contents is given up. Returns 0, or an errno. */
+ * the device memory with the contents is given back. Returns 0, or an errno. */
 int bfc_sleep_store_flush(int file);
 
 /* Empties the file, so that a forked child that inherited it keeps no contents, and closes it. */

@@ -16,15 +16,15 @@
 
 struct bfc_sleeping bfc_sleeping = {.file = -1};
 
-/* The turn (turn.h) is a single word: a signal handler that interrupts the thread in taking or
- * giving the turn sees it either taken or free. */
-static uintptr_t holder; /* atomic: the thread that has the turn; 0: no thread has it */
-static uint32_t given;   /* atomic; a futex: how often bfc_turn_give was called */
-/* Atomic: how many threads wait for the turn, and how many of these wait inside a hooked call that
- * has begun already, since a tool's callback has made a second call there. */
+/* The turn, the lock for changing whether the process sleeps, is a single word: a signal handler
+ * that interrupts the thread in taking or releasing the lock sees it either taken or free. */
+static uintptr_t holder; /* atomic: the thread that has the lock; 0: no thread has it */
+static uint32_t given;   /* atomic; a futex: how often the lock was released */
+/* Atomic: how many threads wait for the lock `holder`, and how many of these wait inside a hooked
+ * call that has begun already, since a tool's callback has made a second call there. */
 static unsigned wanting, wanting_inside;
-static bool some_ended; /* atomic: whether an arena has ended while a thread had the turn */
-static enum bfc_sleep_state state; /* atomic; only the thread that has the turn changes it */
+static bool some_ended; /* atomic: whether an arena has ended while a thread had the lock */
+static enum bfc_sleep_state state; /* atomic; only changed by the thread that has the lock */
 
 struct bfc_segment_sleep *bfc_sleep_told(void) {
     return &bfc_segment_counters()->sleep;
@@ -45,8 +45,8 @@ static bool try_turn(void) {
     return bfc_compare_exchange_seq_cst(&holder, &nobody, bfc_thread_identity());
 }
 
-/* Waits for the turn. False: the process is a forked child, in which the thread that has the turn
- * may not exist. */
+/* Waits for the lock `holder`. False: the process is a forked child, in which the thread that has
+ * the lock may not exist. */
 static bool await_turn(void) {
     int error = errno;
     for (;;) {
@@ -72,8 +72,8 @@ bool bfc_turn_take(void) {
     return has;
 }
 
-/* Releases the turn. If an arena ends meanwhile, either the thread that sets `some_ended` gets the
- * turn, or this thread sees `some_ended`: all their accesses are in one order. */
+/* Releases the lock. If an arena ends meanwhile, either the thread that sets `some_ended` gets the
+ * lock, or this thread sees `some_ended`: all accesses to both are sequentially consistent. */
 void bfc_turn_give(void) {
     bfc_store_seq_cst(&holder, 0);
     bfc_fetch_add_seq_cst(&given, 1);

@@ -21,8 +21,9 @@ extern struct bfc_sleeping bfc_sleeping;
 bool bfc_turn_take(void);
 void bfc_turn_give(void);
 
-/* Whether a thread waits for the turn. `inside`: only threads count that are inside a call that
- * submits work, and cannot leave that call before they have the turn. */
+/* Whether a thread waits for the turn, the lock for falling asleep and waking. `inside`: only
+ * threads count that are in a call which submits work, and cannot leave that call before they have
+ * the lock. */
 bool bfc_turn_is_wanted(bool inside);
 
 /* Sets the process's state, and publishes it in the segment for other processes. */

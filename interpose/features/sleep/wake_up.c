@@ -93,8 +93,8 @@ static CUresult find_memory_in_context(void) {
     return result;
 }
 
-/* How often one wake looks for memory. With several devices, all memory is given back before the
- * search goes on for another device, and may then be taken by others. */
+/* The most searches for memory in one attempt to wake. With several devices, all memory is given
+ * back before the search goes on for another device, and others may take it then. */
 enum { SEARCHES = 8 };
 
 static CUresult create_all(void) {

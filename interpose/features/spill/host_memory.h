@@ -27,9 +27,9 @@ CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr point
 extern unsigned bfc_host_left_slot;
 
 /*
- * These are called through struct bfc_feature. bfc_host_left_note notes the regions of a context
+ * These are called through struct bfc_feature. bfc_host_left_note lists the regions of a context
  * before its end. After the end, bfc_host_left_add frees them; if the context has not ended,
- * bfc_host_left_forget drops the notes. If the host has no memory for the notes, the regions are
+ * bfc_host_left_forget drops the list. If the host has no memory for the list, the regions are
  * never freed.
  */
 void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context);

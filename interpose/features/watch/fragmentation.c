@@ -6,8 +6,8 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* Takes an event into account: `largest` has the largest allocation of each pool's section of the
- * segment. A section may have belonged to an earlier pool, whose allocations do not count. */
+/* Updates `largest`, the largest allocation of each section of the segment, by one event. A section
+ * may have belonged to an earlier pool, whose allocations do not count. */
 static void note_event(uint64_t *largest, uint64_t what, uint64_t bytes) {
     unsigned pool = bfc_event_pool(what);
     if (pool >= BFC_SEGMENT_POOLS)
@@ -18,9 +18,8 @@ static void note_event(uint64_t *largest, uint64_t what, uint64_t bytes) {
         largest[pool] = bfc_max(largest[pool], bytes);
 }
 
-/* Finds the largest allocation of each pool's section among the events in the segment's ring. The
- * stamp is read before and after an event, so that one which another thread overwrites meanwhile is
- * skipped. */
+/* Finds the largest allocation of each section among the events in the segment's ring. An event
+ * whose stamp changes while it is read is skipped, since another thread overwrites it. */
 static void read_events(uint64_t *largest, const struct bfc_segment_header *header) {
     const struct bfc_event *ring =
         (const struct bfc_event *)(const void *)((const char *)header + BFC_SEGMENT_EVENTS_OFFSET);
@@ -36,7 +35,7 @@ static void read_events(uint64_t *largest, const struct bfc_segment_header *head
     }
 }
 
-/* Returns how many ready bytes of the pool lie in pieces too small for the request. All ready pages
+/* Returns how many ready bytes of the pool lie in blocks too small for the request. All ready pages
  * can be mapped next to each other, so together they serve any request that is no larger than their
  * sum. */
 static uint64_t too_small_for(struct bfc_arena *arena, uint64_t request) {

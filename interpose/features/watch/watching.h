@@ -28,7 +28,7 @@ void bfc_occupancy_refresh(void);
 
 /*
  * Updates the field `fit` in the segment's section of each existing pool; does nothing without a
- * segment. Fragmentation is how much of a pool's ready memory is in pieces too small for the
+ * segment. Fragmentation is how much of a pool's ready memory is in blocks too small for the
  * largest request that the program made lately. Recent requests are read from the segment's ring of
  * events, so that an allocation spends no time on the measurement. Thread-safe.
  */

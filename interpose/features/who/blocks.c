@@ -89,8 +89,8 @@ static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *he
     header->written_ns = bfc_wall_clock_ns();
 }
 
-/* Adds the list of blocks to what is written to the file: the lengths of its arrays to the header,
- * and the arrays themselves to `parts`. */
+/* Adds a list of blocks to the file of layout/who.h: the lengths of the list's arrays to the file's
+ * header, and the arrays themselves to `parts`, which are written after it. */
 static void add_blocks(const struct bfc_blocks *blocks, struct bfc_who_header *header,
                        struct bfc_answer_part *parts) {
     header->regions = blocks->region_count;

@@ -17,14 +17,14 @@ void bfc_who_refused_free(CUdeviceptr pointer);
 struct bfc_refused_free {
     uint64_t address;
     uint32_t site;
-    uint32_t freed_at; /* index in bfc_sites of the call stack that last freed this address; 0: not
-                          known */
+    /* index in bfc_sites of the call stack that last freed `address` with success; 0: not known */
+    uint32_t freed_at;
     uint64_t times;
-    /* The following fields are about the block in use that contains the address. */
+    /* The following fields are about the block in use that contains `address`, if there is one. */
     uint32_t allocated_at; /* index in bfc_sites of the call stack that allocated the block; 0: not
                               known */
-    uint64_t inside;       /* the address's offset in the block; 0: no block in use contains it */
-    uint64_t bytes;        /* the block's size, as the program asked for it */
+    uint64_t inside;       /* offset of `address` in that block; 0: there is no such block */
+    uint64_t bytes;        /* the size that the program requested for the block */
 };
 
 /* Sets `refused` to the list of invalid frees, one for each pair of address and call stack, and

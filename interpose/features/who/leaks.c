@@ -175,8 +175,8 @@ static void exit_again(void *status) {
     again((int)(intptr_t)status);
 }
 
-/* Makes `status` the exit status of the exiting process. The exit handler that is registered now
- * runs after the destructors of all libraries, so that none of them is skipped. */
+/* Makes `status` the exit status of the exiting process, by an exit handler that is registered now.
+ * It runs after the destructors of all libraries, so that none of them is skipped. */
 static void exit_with(int status) {
     int (*at_exit)(void (*)(void *), void *, void *);
     c_exit = bfc_c_function("exit");

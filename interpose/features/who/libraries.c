@@ -6,8 +6,8 @@
 #include "interpose/config/options.h"
 #include "interpose/features/who/sites.h"
 
-/* Libraries beyond this number are left out. The number is small because the array of libraries
- * lies on the program's stack, which may be small. */
+/* The most libraries whose bytes in use are added up; others are left out. The number is small
+ * because the array of libraries lies on the program's stack, which may be small. */
 enum { MOST_LIBRARIES = 32 };
 
 static const char *path_of(const struct bfc_who_frame *frame) {
@@ -37,8 +37,8 @@ static size_t add_site(struct bfc_who_library *libraries, size_t count,
     return count;
 }
 
-/* Returns the library with the most bytes in use, and sets its bytes to 0 so that the next call
- * finds another. */
+/* Returns the library with the most bytes in use, and sets these bytes to 0 in the array, so that
+ * the next call finds another library. */
 static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
     struct bfc_who_library *largest = libraries;
     for (size_t i = 1; i < count; i++)

@@ -70,7 +70,7 @@ static struct {
     uint32_t name;
 } strings[STRINGS];
 static size_t string_count;
-static struct pool_lock lock; /* guards the strings and the initialization */
+static struct pool_lock lock; /* guards the registered strings and the initialization below */
 
 static void remember_string(const void *handle, uint32_t name) {
     pool_lock(&lock);
@@ -122,7 +122,7 @@ enum module { CORE = 1, DOMAINS = 5 };
     X(DOMAINS, 13, domain_wide, void *, (const wchar_t *text), (text))
 
 /* The functions of the next injection, the one that was set before this library. NULL: there is no
- * next injection, or it does not handle the call. */
+ * next injection, or it has no function for that call. */
 static struct {
 #define FIELD(module, number, name, result, parameters, arguments) result(*name) parameters;
     CALLS(FIELD)

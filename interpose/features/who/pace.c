@@ -72,8 +72,8 @@ static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
-/* The distances between samples are exponentially distributed. That distribution has no memory:
- * when its mean changes, the rest of the present distance may be chosen anew without a bias. */
+/* The number of blocks from one sample to the next has an exponential distribution, which has no
+ * memory: when its mean changes, the number that is left may be drawn anew without a bias. */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)

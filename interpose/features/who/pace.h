@@ -24,8 +24,9 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK = 32, /* after this many blocks of a class at most, the distance is adapted to the
-                           time */
+    /* bfc_pace_weigh is called after this many blocks of a class at most, so that the distance
+     * shrinks again as time passes */
+    BFC_PACE_LOOK = 32,
 };
 
 #define BFC_PACE_TICK_LOG 12 /* a tick lasts 2^12 microseconds */
@@ -33,19 +34,19 @@ enum {
 /* One thread's state for one class of sizes, those above 2^(bin - 1) and at most 2^bin bytes.
  * Begins as zeros. */
 struct bfc_pace {
-    /* how many blocks come before the next sample, in addition to those that the countdown of
-     * bfc_pace_weigh still counts */
+    /* how many blocks come before the next sample, in addition to those that are left in the
+     * countdown which the caller passes to bfc_pace_weigh */
     uint64_t beyond;
-    uint64_t paid_at; /* the tick from which on none of the samples so far counts as recent */
+    uint64_t paid_at; /* the tick from which on no sample taken so far counts as recent */
     uint8_t doublings;
     bool begun;
 };
 
 /*
- * To be called for a block that brought the countdown of its class of sizes below 0; sets the
- * countdown anew. Returns how many blocks this block stands for in estimates, 1 or more, or 0 if it
- * is no sample. `tick` is the present time in ticks; `random` points to the state of the random
- * generator, which is never 0.
+ * To be called for a block that brought the countdown of its class of sizes below 0. Sets the
+ * countdown to the number of blocks that need no further call. Returns how many blocks this block
+ * stands for in estimates, 1 or more, or 0 if it is no sample. `tick` is the present time in ticks;
+ * `random` points to the state of the random generator, which is never 0.
  */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random);

@@ -72,9 +72,10 @@ enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 /* bfc_who_lock guards the samples, the ring of the last samples, and their counts. */
 static struct sample *samples;
 static struct bfc_who_mark *recent; /* a ring buffer of the last samples */
-static size_t count, hand;          /* `hand`: the index of the sample to be checked next */
+/* how many samples there are, and which is the next to be dropped if its block was freed */
+static size_t count, hand;
 static uint64_t taken, lost;
-static uint32_t state; /* atomic: NOT_BEGUN, BEGUN or UNAVAILABLE */
+static uint32_t state; /* atomic: whether the arrays of samples exist */
 enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
 
 static bool is_live(const struct bfc_arena *arena, const struct sample *sample) {
@@ -87,7 +88,7 @@ static void drop_sample(size_t i) {
     samples[i] = samples[--count];
 }
 
-/* Checks some old samples of this arena, and drops those whose blocks were freed. */
+/* Looks up the blocks of some of the arena's samples, and drops the samples of freed blocks. */
 static void check_some(const struct bfc_arena *arena) {
     for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
         hand = hand < count ? hand : 0;

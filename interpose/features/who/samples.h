@@ -16,7 +16,7 @@
 #include "layout/who.h"
 
 /* To be called for an allocation that ended the thread's countdown to the next sample in its class
- * of sizes, `bin` (bfc_features_sample). Records the call stack if the allocation is a sample. */
+ * of sizes, the one with the number `bin`. Records the call stack if the allocation is a sample. */
 void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes, unsigned bin);
 
 /* Brings up to date what each call stack has in use (struct bfc_who_site), and sets the header's

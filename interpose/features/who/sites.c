@@ -48,7 +48,7 @@ static void in_child(void) {
 
 static void begin_forks(void) {
     int (*at_fork)(void (*)(void), void (*)(void), void (*)(void), void *);
-    *(void **)&at_fork = bfc_c_function("__register_atfork"); /* what pthread_atfork calls */
+    *(void **)&at_fork = bfc_c_function("__register_atfork"); /* pthread_atfork calls this */
     if (at_fork)
         at_fork(NULL, NULL, in_child, NULL);
 }
@@ -188,8 +188,8 @@ static void look_for_unloaded(struct bfc_readable *readable) {
         bfc_frame_rules_forget();
 }
 
-/* The loaded object that contains the last frame. It is tried first for the next one, because
- * neighbouring frames often lie in the same object. */
+/* A cache of one element: the loaded object that contains the last frame looked up. It is tried
+ * first for the next frame, because neighbouring frames often lie in the same object. */
 struct placing {
     struct bfc_readable readable;
     struct bfc_object object;

@@ -48,16 +48,16 @@ struct bfc_stack_tables bfc_sites_now(void);
  * lock. */
 extern struct pool_lock bfc_who_lock;
 
-/* Reserves the tables at the first call. Called without bfc_who_lock. False: the host has no
- * memory. */
+/* Reserves memory for the tables of sites at the first call. Called without bfc_who_lock. False:
+ * the host has no memory. */
 bool bfc_sites_begin(void);
 
 /* Returns the offset of the text in bfc_sites.texts, after adding the text if it is new; 0, the
  * offset of the empty text, if there is no room. */
 uint32_t bfc_sites_text(const char *text);
 
-/* Returns the offset of a tag's text, as bfc_sites_text does, but the offset of "(other tags)" once
- * there are too many different tags. */
+/* Returns the offset of a tag's text in bfc_sites.texts, after adding the text if it is new; the
+ * offset of the text "(other tags)" if there are too many different tags to add it. */
 uint32_t bfc_sites_tag(const char *text);
 
 /* Returns the offset of the executable's path in bfc_sites.texts. The path is read only once, since
@@ -72,7 +72,8 @@ uint32_t bfc_sites_find(const struct bfc_stack *stack);
  * called without bfc_who_lock, once bfc_sites_begin has succeeded. */
 void bfc_who_take_stack(struct bfc_stack *stack);
 
-/* As bfc_sites_find, but takes bfc_who_lock first, and leaves it held. */
+/* Takes bfc_who_lock, and keeps it for the caller. Returns the index of the site of this call
+ * stack, after adding the site if it is new; 0 if there is no room. */
 uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
 
 #endif

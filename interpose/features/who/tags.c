@@ -12,7 +12,7 @@ enum { LEVELS = 24, NAME_BYTES = 64, TEXT_BYTES = 512, OPEN = 1024, PROBES = 16 
 
 struct level {
     uint64_t domain;
-    uint64_t range; /* the id of a range that was started with one; 0: the name was pushed */
+    uint64_t range; /* id of the started range that has this name; 0: the name was pushed */
     uint32_t name;
 };
 
@@ -20,8 +20,8 @@ static __thread struct {
     struct level levels[LEVELS];
     unsigned count;
     unsigned beyond; /* how many names were pushed while `levels` was full, and not popped yet */
-    bool known;      /* whether `text` is that of the present names */
-    uint32_t text;   /* offset in bfc_sites.texts of the text that joins all names */
+    bool known;      /* whether `text` belongs to the names that are in `levels` now */
+    uint32_t text;   /* offset in bfc_sites.texts of the names in `levels`, joined to one text */
 } own INITIAL_EXEC;
 
 static uint64_t open_ranges[OPEN]; /* atomic: ids of started ranges that have not ended; 0: the

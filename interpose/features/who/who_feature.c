@@ -10,8 +10,8 @@
 #include "interpose/features/who/stacks/readable.h"
 #include "interpose/table/feature.h"
 
-/* Writes the file of call stacks (layout/who.h) if another process has asked for it. It asks by
- * raising `who_asked` in the segment, and the library answers by storing that value in
+/* Writes the file of call stacks (layout/who.h) if another process has asked for it. That process
+ * has raised `who_asked` in the segment, and the library answers by storing the same value in
  * `who_written`. */
 static void write_if_asked(struct bfc_segment_header *published) {
     static uint32_t blocks_written;

@@ -1,7 +1,7 @@
 /*
- * BFC_PLAN=auto: finds the loops that the program runs, plans them in another thread, and has the
- * plans followed. There is a learner for each pool; once it is in the thread's list, that thread
- * alone changes it.
+ * BFC_PLAN=auto: finds the loops that the program runs, plans them in a thread of the library (the
+ * learning thread), and has the plans followed. Each pool has a learner, which only the learning
+ * thread changes once it has taken it over.
  *
  * A pool notes its calls (bfc_pool_take_notes) while nothing repeats or a plan no longer fits. A
  * thread of low priority searches the notes now and then. If it recognises a loop that it has
@@ -34,13 +34,14 @@
 #include "pool/pages.h"
 
 #define MOST_NOTES ((uint64_t)1 << 20)
-#define FIRST_LOOK 24 /* how many notes of a pool's calls the first search for a loop needs */
+#define FIRST_LOOK 24 /* noted calls of a pool before the first search for a loop */
 #define PLANNING_SECONDS 2.0
 /* a loop is planned if at some time it uses at least 1/LEAST_SHARE of the pool's peak in use */
 #define LEAST_SHARE 8
 /* searching for loops takes at most 1/LOOKING_SHARE of a processor's time */
 #define LOOKING_SHARE 32
-/* looking up the gaps of plans (gaps.h) takes at most 1/AHEAD_SHARE of a processor's time */
+/* looking up which ranges between the blocks of plans are free (gaps.h) takes at most 1/AHEAD_SHARE
+ * of a processor's time */
 #define AHEAD_SHARE 8
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
@@ -57,8 +58,8 @@
 /* another loop is searched after this many repetitions in which a third of the allocations got no
  * planned place; the number is doubled for each learned loop */
 #define POOR_PERIODS 32u
-/* how much a repetition of the loop counts in which a third of the allocations got no planned
- * place; one in which a tenth got none counts 1 */
+/* how much is added to `poor_periods` for a repetition of the loop in which a third of the
+ * allocations got no planned place; if only a tenth of them got none, 1 is added */
 #define POOR_WEIGHT 4
 /* nice value of the learning thread; with 19, the lowest priority, it would not run on a busy
  * machine */
@@ -72,17 +73,17 @@ enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 /* What the learning thread knows of one arena's calls. A learner holds a reference to its arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* MOST_NOTES notes of the pool's calls; NULL with BFC_PLAN=FILE */
+    struct bfc_pool_note *notes; /* the pool's noted calls; NULL with BFC_PLAN=FILE */
     enum learner_state state;
-    bool whole; /* whether `notes` hold every call since the arena's context began */
-    /* the next search for a loop takes place when there are this many notes */
+    bool whole; /* whether `notes` has every call since the arena's context began */
+    /* the next search for a loop takes place when this many calls are noted */
     uint64_t next_look;
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
-    uint64_t next_ahead_ns; /* earliest time to look up gaps of the plan (gaps.h) */
+    uint64_t next_ahead_ns; /* earliest time to look up free ranges of the plan (gaps.h) */
     uint64_t since_ns;      /* when `state` last changed */
     /* least length of the next pause; a pause that has begun lasts half of this */
     uint64_t pause_ns;
-    /* as of the last search for a loop: how many notes there were, and how many bytes of pages the
+    /* as of the last search for a loop: how many calls were noted, and how many bytes of pages the
      * pool had moved */
     uint64_t looked, moved;
     /* how often the learning thread still tries to give back memory that the plan replaces */
@@ -90,12 +91,14 @@ struct learner {
     uint64_t periods; /* the segment's counter `periods` when the plan began */
     /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
-    uint64_t seen;             /* how many calls were counted at the learning thread's last visit */
-    unsigned bad_periods;      /* how many repetitions of the loop in a row did not go as planned
-                                  (is_bad); the worst count more */
-    unsigned most_bad_periods; /* the value of bad_periods at which the plan is given up */
-    unsigned poor_periods;     /* how many repetitions of the loop went poorly (is_poor), less those
-                                  that went well; the worst count more */
+    uint64_t seen; /* sum of followed, missed and noted calls at the last visit */
+    /* how many repetitions of the loop in a row gave most allocations no planned place; the worst
+     * count more */
+    unsigned bad_periods;
+    unsigned most_bad_periods; /* the value of bad_periods at which the plan is dropped */
+    /* how many repetitions gave over a tenth of the allocations no planned place, less the others;
+     * the worst count more */
+    unsigned poor_periods;
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
@@ -105,7 +108,7 @@ struct learner {
 static struct learner *new_learners;
 /* atomic: how many learners were added so far; a futex on which the learning thread sleeps */
 static uint32_t arrivals;
-static unsigned taught; /* atomic: how many learners exist */
+static unsigned taught; /* atomic: how many objects of struct learner exist */
 
 static void take_notes(struct learner *learner) {
     madvise(learner->notes, MOST_NOTES * sizeof *learner->notes, MADV_DONTNEED);
@@ -123,8 +126,8 @@ static void stop_listening(struct learner *learner, enum learner_state state) {
     learner->since_ns = bfc_now_ns();
 }
 
-/* Stops taking notes for a while because MOST_NOTES calls have shown no loop; each pause is longer
- * than the last. */
+/* Stops noting the pool's calls for a while because MOST_NOTES calls have shown no loop; each pause
+ * is longer than the last. */
 static void pause_for_long(struct learner *learner) {
     uint64_t took = bfc_now_ns() - learner->since_ns;
     uint64_t pause = bfc_max(took * PAUSE_TIMES, learner->pause_ns);
@@ -133,7 +136,7 @@ static void pause_for_long(struct learner *learner) {
 }
 
 /* Returns which event of the loop's plan the program's next allocation should be. `position` was
- * found from the first `looked` notes; the allocations that were noted since then are added to
+ * found from the first `looked` calls that the pool noted; the allocations noted since are added to
  * it. */
 static uint32_t position_now(const struct learner *learner, struct bfc_position position,
                              uint64_t looked) {
@@ -179,8 +182,8 @@ static void add_free(struct events *events, uint64_t id) {
         events_add_free(events, allocation);
 }
 
-/* Threads are numbered from 1 on as they occur in the notes, and those beyond MOST_THREADS share a
- * number. */
+/* Threads are numbered from 1 on as they occur in the noted calls; those beyond MOST_THREADS share
+ * a number. */
 enum { MOST_THREADS = 64 };
 
 struct threads {
@@ -209,8 +212,8 @@ static void add_note(struct events *events, const struct bfc_pool_note *note, ui
         add_free(events, note->id);
 }
 
-/* Converts notes into the stream of events that the planner reads; frees of unknown blocks are left
- * out. Free it with events_free. False: no host memory. O(count log count). */
+/* Converts a pool's noted calls into the sequence of events that the planner reads, without frees
+ * of unknown blocks. Free it with events_free. False: no host memory. O(count log count). */
 static bool make_stream(struct events *events, const struct bfc_pool_note *notes, uint64_t count,
                         uint32_t device) {
     struct threads threads = {.count = 0};
@@ -231,11 +234,11 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
 }
 
 /*
- * Returns the number of notes within which a loop's first repetition must have ended for the loop
- * to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while pages
- * keep moving. If they rest, the pool holds little more than what is in use, and the memory
- * reserved for a plan may be more. So for such a pool the result is the number of notes at the last
- * search if pages have moved since, else 0, so that no loop is planned.
+ * Returns the number of noted calls within which a loop's first repetition must have ended for the
+ * loop to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while
+ * pages keep moving. If they rest, the pool holds little more than what is in use, and the memory
+ * reserved for a plan may be more. So for such a pool the result is the number of calls noted at
+ * the last search if pages have moved since, else 0, so that no loop is planned.
  */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
@@ -337,9 +340,9 @@ static bool look_ahead(struct learner *learner) {
 
 /*
  * Whether the plan no longer fits: in one repetition of the loop less than a quarter of the
- * allocations were as planned, or in several in a row less than half. Alternating between plans
- * costs more than misses, so each time that a plan is given up the number of such repetitions that
- * is needed doubles; it falls again while plans fit.
+ * allocations got their planned places, or in several in a row less than half. To change between
+ * plans often costs more than allocations without a place. So each time that a plan is dropped, the
+ * number of such repetitions that is needed doubles; it falls again while plans fit.
  */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)

@@ -143,7 +143,7 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     struct loop_result made;
     if (loop_plan(&made, events, period, limits, &error)) {
         struct bfc_learned_loop *learned_loop = make_learned_loop(&made);
-        file_free(&made.plan); /* frees nothing if bfc_plan_read has taken the bytes */
+        file_free(&made.plan); /* frees the plan's bytes, unless learned_loop has them now */
         return learned_loop;
     }
     bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
@@ -151,8 +151,8 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     return NULL;
 }
 
-/* Keeps the allocations before the loop, which only a plan for the next run needs: without host
- * memory they are left out. */
+/* Keeps the list of the allocations before the loop. Only a plan for the program's next run needs
+ * it, so it is left out if the host has no memory. */
 static void keep_lead(struct bfc_learned_loop *learned_loop, const struct events *events,
                       const struct period *period) {
     struct plan_lead_event *list = calloc((size_t)period->prefix + 1, sizeof *list);
@@ -176,7 +176,7 @@ static void log_learned(const struct bfc_learned_loop *learned_loop, const struc
  * sizes are usual. */
 enum { TELLING_REPETITIONS = 6 };
 
-/* A stream of events, the loop that was found in it, and the plan of that loop. */
+/* A sequence of events, the loop that was found in it, and the plan of that loop. */
 struct found {
     const struct events *events;
     struct period period; /* length 0: no loop was found */
@@ -190,7 +190,7 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
            found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-/* Looks for a loop in `usual`, a copy of the stream from which deviations are removed. */
+/* Looks for a loop in `usual`, which gets only those allocations that many repetitions have. */
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;
@@ -201,7 +201,7 @@ static struct found find_usual(const struct events *events, struct events *usual
     return found;
 }
 
-/* Looks for a loop in the stream as it is, then in the stream without deviations. */
+/* Looks for a loop in all events, then in those alone that many repetitions have. */
 static struct found find_learned_loop(const struct events *events, uint64_t wanted,
                                       struct events *usual, const struct loop_limits *limits) {
     struct found exact;

@@ -20,8 +20,8 @@ struct bfc_learned_loop {
 struct bfc_learned_loops {
     struct bfc_learned_loop *list[BFC_MOST_LEARNED_LOOPS];
     unsigned count;
-    /* the loop whose plan was given up last because it served badly, and so is not to be recognised
-     * at once again; NULL: none */
+    /* the loop whose plan was dropped last because few allocations got their planned places, so
+     * that it is not recognised at once again; NULL: none */
     const struct bfc_learned_loop *avoided;
 };
 
@@ -37,11 +37,11 @@ struct bfc_position {
 struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *learned_loops,
                                                 const struct events *events);
 
-/* Looks for a loop in the stream, plans it and adds it to the known ones. A loop is planned only if
- * its first repetition ended within the first `wanted` events. `whole` says that the stream holds
- * all calls since the context began. Returns the position in the loop; its `learned_loop` is NULL
- * if no loop was found or the loop could not be planned, which is logged. Takes as long as the
- * limits of planning allow. */
+/* Looks for a loop in a sequence of events, plans it and adds it to the known ones. A loop is
+ * planned only if its first repetition ended within the first `wanted` events. `whole` says that
+ * the events are all calls since the context began. Returns the position in the loop; its
+ * `learned_loop` is NULL if no loop was found or the loop could not be planned, which is logged.
+ * Takes as long as the limits of planning allow. */
 struct bfc_position bfc_learned_loops_learn(struct bfc_learned_loops *learned_loops,
                                             const struct events *events, uint64_t wanted,
                                             bool whole, const struct loop_limits *limits);

@@ -16,7 +16,7 @@
 struct found {
     unsigned long long flags;
     void *start, *end, *map, *index;
-    unsigned long long more[10]; /* glibc has seven of these fields so far */
+    unsigned long long more[10]; /* not used here; glibc has seven of these fields so far */
 };
 
 typedef int find_object(void *address, struct found *found);
@@ -101,12 +101,12 @@ static bool find_in_list(struct bfc_readable *readable, uint64_t address,
  * long. */
 enum { KEPT = 64 };
 static struct kept {
-    struct bfc_object object; /* if `map` is 0, this entry is empty */
+    struct bfc_object object; /* an object found lately; if its `map` is 0, the entry is empty */
     struct link_map node;
 } kept[KEPT];
 static unsigned kept_next;
-/* atomic: a lock for kept and kept_next; a thread that finds it taken does not wait, but goes
- * through the loader's list */
+/* atomic: a lock for `kept` and `kept_next`; a thread that finds it taken does not wait, but goes
+ * through the loader's list of objects */
 static bool kept_busy;
 
 static bool is_unchanged(struct bfc_readable *readable, const struct kept *object) {

@@ -20,9 +20,10 @@
  * memory may only be read through readable.h. */
 struct bfc_object {
     uint64_t start, end; /* the addresses of the object */
-    uint64_t index;      /* address of its PT_GNU_EH_FRAME, the index of its unwind tables; 0: it
-                            has none */
-    uint64_t map;        /* address of its struct link_map */
+    /* address of the object's segment PT_GNU_EH_FRAME, the index of its unwind tables; 0: it has
+     * none */
+    uint64_t index;
+    uint64_t map; /* address of the loader's struct link_map for the object */
 };
 
 /* Finds the loaded object that contains the address. False: there is none. */

@@ -75,7 +75,7 @@ static struct python {
     void *(*running)(void);      /* PyThreadState_GetUnchecked; before 3.13 the function has another
                                     name */
     const object *code_type;     /* the type PyCode_Type, by which a code object is recognized */
-    const struct layout *layout; /* NULL: the structures of this version are not known */
+    const struct layout *layout; /* where CPython's fields are; NULL: not known for this version */
     /* is_ending, gc_disable and gc_enable are NULL in Python versions without these functions. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
