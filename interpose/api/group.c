@@ -15,7 +15,8 @@ static uint64_t round_up(uint64_t bytes) {
     return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
 }
 
-/* Makes a block of the first bytes of the group's range that are not handed out yet. */
+/* Cuts a block off the front of what is left of the range from which this thread's allocations in a
+ * row are served. False: too little is left, or the pool could not cut the block off. */
 static bool carve_from_group(size_t bytes) {
     if (bytes > bfc_group.left ||
         bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)

@@ -26,8 +26,8 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
 /* Whether the option's value was chosen by BFC_MODE, so that it may differ from the default. */
 bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_option *option);
 
-/* The first BFC_OPTION_BINDING variable whose value could not be read, so that nothing may be
- * pooled; NULL: there is none. */
+/* Returns the first variable marked BFC_OPTION_BINDING whose value could not be read: nothing may
+ * be pooled then. NULL: there is none. */
 const char *bfc_options_unread(const struct bfc_options *options);
 
 /* Returns the name of a variable that is most like the unknown `name`; NULL: none is like it. */

@@ -59,8 +59,8 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 }
 
 /* Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
- * An event of a context that is about to end is not ready: it will soon be dead, or live again. The
- * events' `users` do not count this query. */
+ * An event whose context is about to end counts as not ready until the context has ended, or the
+ * attempt to end it has failed. The events' `users` do not count this query. */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

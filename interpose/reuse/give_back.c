@@ -60,8 +60,9 @@ static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *a
     return trim_ready(driver, arena, bytes);
 }
 
-/* A stream's work may depend on what this thread does next, and other threads may free in the order
- * of streams without end. So each wait is bounded, and so is how often this thread waits. */
+/* Waits for the events of blocks freed in stream order, then gives back what has become ready. The
+ * length and the number of waits are bounded: a stream's work may depend on what this thread does
+ * next, and other threads may free in stream order without end. */
 static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     enum { WAITS_MOST = 64 };

@@ -171,8 +171,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns the row that dies last of `found`, `at.first` and `at.second`, without rows of the same
- * kind as `row`: of its stream if by_stream is true, else of its class. */
+/* Returns whichever of the rows `found`, `at.first` and `at.second` dies last, leaving out those of
+ * the same stream as `row` if by_stream is true, else those of its class. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;

@@ -1,7 +1,7 @@
 /*
  * What a run of the solver has found so far: the best offsets for each part (parts.h) and for each
- * arena, and which parts may still get a lower peak. Fields marked (lock) are guarded by the lock
- * of struct portfolio.
+ * arena, and which parts may still get a lower peak. Some fields are used only under
+ * the lock of struct portfolio.
  */
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H
@@ -12,14 +12,17 @@
 struct part_state {
     const struct part *part;
     /* the lowest peak found so far of the part's packings; UINT64_MAX: no packing was found yet
-     * (lock) */
+     * (under the portfolio's lock) */
     uint64_t best;
-    uint64_t proved; /* it is proved that no packing of the part has a peak below this (lock) */
+    uint64_t proved; /* it is proved that no packing of the part has a peak below this (under the
+                        portfolio's lock) */
     /* how many nodes a long search (STRATEGY_DEEP) of the part may visit at most, at present
-     * (lock) */
+     * (under the portfolio's lock) */
     uint64_t node_limit;
-    uint32_t next_search; /* how many long searches (STRATEGY_DEEP) of the part were begun (lock) */
-    uint32_t improvements; /* how many attempts to lower the part's peak were begun (lock) */
+    uint32_t next_search;  /* how many long searches (STRATEGY_DEEP) of the part were begun (under
+                              the portfolio's lock) */
+    uint32_t improvements; /* how many attempts to lower the part's peak were begun (under the
+                              portfolio's lock) */
 };
 
 struct arena_state {
@@ -30,7 +33,8 @@ struct arena_state {
     /* by box of `parts`: its size, lifetime and so on, from which its place in the order of packing
      * is computed */
     struct traits *traits;
-    /* by box of `parts`: its offset within its part in the part's best packing (lock) */
+    /* by box of `parts`: its offset within its part in the part's best packing (under the
+     * portfolio's lock) */
     uint64_t *best;
     /* by item: its size, lifetime and so on, from which its place in the order of hole filling is
      * computed; NULL: hole filling is not used, because packing the items' boxes misses no better
@@ -41,14 +45,17 @@ struct arena_state {
     uint64_t *fixed;
     /* the highest end of the items that were placed when the arena was divided into parts */
     uint64_t fixed_top;
-    uint64_t *filled; /* by item: its offset in the best packing by hole filling (lock) */
-    /* the lowest peak found by hole filling; UINT64_MAX: none was found yet (lock) */
+    uint64_t *filled; /* by item: its offset in the best packing by hole filling (under the
+                         portfolio's lock) */
+    /* the lowest peak found by hole filling; UINT64_MAX: none was found yet (under the portfolio's
+     * lock) */
     uint64_t filled_peak;
     /* the peak of the arena's best plan: either `filled_peak`, or the peak that the best packings
-     * of all parts make together, whichever is lower (lock) */
+     * of all parts make together, whichever is lower (under the portfolio's lock) */
     uint64_t peak;
-    uint32_t fills; /* how many times hole filling was tried (lock) */
-    /* whether `peak` must be computed anew because better offsets were found (lock) */
+    uint32_t fills; /* how many times hole filling was tried (under the portfolio's lock) */
+    /* whether `peak` must be computed anew because better offsets were found (under the portfolio's
+     * lock) */
     bool stale;
 };
 

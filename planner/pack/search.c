@@ -59,7 +59,8 @@ struct search {
     struct box *boxes; /* the boxes to be packed, in the order of their ranks */
     uint32_t n;
     uint64_t unit; /* bytes in a unit: the greatest common divisor of all sizes */
-    /* the highest end that a box may have; in units, as all sizes, offsets and floors are */
+    /* the highest end that a box may have; counted in `unit`, as all sizes, offsets and floors are
+     */
     uint64_t capacity;
     /* by section of time: the sum of the sizes of its boxes that weigh_sections has examined */
     int32_t *stacked;

@@ -26,7 +26,7 @@
 /* A job that packs a part anew repeats the valley greedy until about this many boxes have been
  * placed. */
 #define RESTART_WORK 60000
-/* how many short searches one job runs at most (STRATEGY_WIDE in worker.h) */
+/* how many short searches (STRATEGY_WIDE in worker.h) a worker runs at most in one turn */
 #define SHORT_SEARCHES 12
 /* a short search visits at most this many nodes of the search tree (search.h) for each of its
  * boxes, which suffices to place all boxes if few attempts lead to a dead end */

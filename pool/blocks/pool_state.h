@@ -35,7 +35,9 @@ enum rung {
     /* gives all wholly free regions back, if the request would then fit below the configured limit,
      * and tries to grow */
     RUNG_RELEASE_IDLE,
-    RUNG_RELEASE_ALL, /* gives all wholly free regions back in any case, and tries to grow */
+    /* gives all wholly free regions back, even if the request would still be above the configured
+     * limit, and tries to grow */
+    RUNG_RELEASE_ALL,
 };
 
 #define RUNGS_MOST 5

@@ -145,8 +145,8 @@ static void end_kept(struct tally_book *book, struct kept *kept) {
     drop_kept(book, kept);
 }
 
-/* Whether one more shared-memory segment of the user may be kept open, within the bounds for each
- * user, each block of users and all (shares.h). */
+/* Whether one more shared-memory segment of the user may be kept open, within the bounds for one
+ * user, for the 65,536 user ids that share the upper bits of its id, and for all (shares.h). */
 static bool has_room(const struct tally_book *book, uint32_t uid) {
     size_t user = 0, block = 0;
     for (size_t i = 0; i < book->kept_count; i++) {

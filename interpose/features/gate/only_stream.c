@@ -25,7 +25,8 @@
 #include "interpose/fences/fences.h"
 #include "interpose/stats/published_segment.h"
 
-/* Held by a thread that changes the state of the only stream. */
+/* Held by a thread that changes which stream, if any, is the only one to which the process submits
+ * work. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The value of bfc_only.stream, except between bfc_only_stream_close and bfc_only_stream_open: then
  * that is BFC_STREAM_CHANGING, whatever the value here. */

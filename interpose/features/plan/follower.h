@@ -24,8 +24,9 @@ struct bfc_follower {
     uint32_t refused_round;
     /* atomic: how often pages of the plan's memory have moved elsewhere, up to a bound */
     uint32_t stripped;
-    uint32_t not_before; /* atomic: the plan's memory is not requested again before the repetition
-                            of the loop with this number */
+    /* atomic: number of the repetition of the program's loop before which the plan's memory is not
+     * requested again */
+    uint32_t not_before;
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* the planned allocations of all threads, one thread's after the

@@ -83,7 +83,7 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
     bfc_message_add(message, "  (# in use, + partly, ~ pending, . free)\n");
 }
 
-/* What the message is made of; all figures are in bytes. */
+/* What the message about a failed allocation is made of; all sizes are in bytes. */
 struct picture {
     const struct bfc_call *call;
     const struct bfc_arena *arena; /* the arena in which the allocation failed */

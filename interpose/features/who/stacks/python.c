@@ -134,10 +134,10 @@ static void look_at_start(void) {
         find_in(map);
 }
 
-/* A cache of loaded objects that are known not to be the Python interpreter, by hashes of their
- * addresses. */
 enum { LOOKED_AT = 256 };
-static uint64_t looked_at[LOOKED_AT]; /* elements are atomic; 0: empty */
+/* Hashes of the addresses of loaded objects that are known not to be the Python interpreter, as a
+ * cache. Elements are atomic; 0: empty. */
+static uint64_t looked_at[LOOKED_AT];
 
 static bool offers_python(struct bfc_readable *readable, const struct bfc_object *place) {
     uint64_t key = (place->map ^ place->end) * UINT64_C(0x9e3779b97f4a7c15);
