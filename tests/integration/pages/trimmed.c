@@ -14,9 +14,9 @@ int main(void) {
     for (unsigned round = 0; round < 100; round++) {
         void *block;
         MUST(cuCtxSetCurrent(contexts[round % 2]));
-        CUresult result = allocate(&block, 200 * MIB);
-        refused += result != CUDA_SUCCESS;
-        if (result == CUDA_SUCCESS)
+        bool served = allocate(&block, 200 * MIB) == CUDA_SUCCESS;
+        refused += !served;
+        if (served)
             MUST(release(block));
         usleep(round * 7 % 40 * 50);
     }
