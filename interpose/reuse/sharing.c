@@ -61,7 +61,8 @@ static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, 
     CUresult result = switch_page_access(driver, accessor, owner, true);
     if (result != CUDA_SUCCESS && driver->cuCtxDisablePeerAccess) {
         switch_page_access(driver, accessor, owner, false);
-        driver->cuCtxDisablePeerAccess(owner);
+        BFC_TRY_HARD(undone, driver->cuCtxDisablePeerAccess(owner));
+        (void)undone;
     }
     return result;
 }
