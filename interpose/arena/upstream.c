@@ -208,7 +208,7 @@ static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t byt
 static uint64_t releases; /* of all threads */
 static __thread uint64_t own_releases INITIAL_EXEC;
 
-uint64_t bfc_upstream_count_releases(void) {
+uint64_t bfc_upstream_releases_of_others(void) {
     return bfc_load_acquire(&releases) - own_releases;
 }
 

@@ -16,7 +16,7 @@ bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes, int *erro
 
 /* Returns how many regions and pages other threads of this process have given back so far;
  * bfc_upstream_note_release counts one of the calling thread. */
-uint64_t bfc_upstream_count_releases(void);
+uint64_t bfc_upstream_releases_of_others(void);
 void bfc_upstream_note_release(void);
 
 /*

@@ -102,7 +102,7 @@ static void log_given_back(uint64_t bytes, const char *what) {
 static bool others_gave_back(void) {
     static __thread uint64_t seen INITIAL_EXEC;
     uint64_t before = seen;
-    seen = bfc_upstream_count_releases();
+    seen = bfc_upstream_releases_of_others();
     return seen != before;
 }
 

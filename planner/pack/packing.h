@@ -1,7 +1,7 @@
 /*
  * What a run of the solver has found so far: the best offsets for each part (parts.h) and for each
- * arena, and which parts may still get a lower peak. Some fields are used only under
- * the lock of struct portfolio.
+ * arena, and which parts may still get a lower peak. Some fields are used only under the lock of
+ * struct portfolio.
  */
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H

@@ -38,7 +38,8 @@ echo "highest version needed of glibc: $highest"
         "$(nm -D --undefined-only "$library" | grep -E 'GLIBC_2\.(3[2-9]|[4-9][0-9])')"
 
 # NVTX loads the library with dlopen where it is not preloaded. Then its thread-local variables, which are of
-# the initial-exec model, must fit into what glibc keeps free for such libraries: 1664 bytes by default.
+# the initial-exec model, must fit into what glibc keeps free for such libraries: with glibc 2.36 1665 bytes did,
+# 1745 did not.
 local=$((0x$(readelf -lW "$library" | awk '$1 == "TLS" { print substr($6, 3) }')))
 [ "$local" -le 1664 ] || complain "thread-local variables take $local bytes, more than 1664"
 exit $failed

@@ -13,7 +13,7 @@
 
 #define THREADS 8
 #define SLOTS 256
-#ifdef __SANITIZE_THREAD__ /* under which a step takes thirty times as long */
+#ifdef __SANITIZE_THREAD__ /* under which a step takes much longer */
 #define STEPS 5000
 #else
 #define STEPS 20000
