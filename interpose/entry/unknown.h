@@ -16,9 +16,8 @@ bool bfc_unknown_begins(const char *name);
 
 /*
  * Returns what a program gets for `name` instead of `real`, a driver call without a hook: its
- * wrapper, the same each time, or `real` itself if calls of that name begin no captures. `real` is
- * also returned if no wrapper is left; then a capture counts as under way, in case `real` begins
- * one.
+ * wrapper, the same each time, or `real` itself if calls of that name begin no captures. If no
+ * wrapper is left, returns `real`, and a capture counts as under way, in case `real` begins one.
  */
 void *bfc_unknown_entry(const char *name, void *real);
 
