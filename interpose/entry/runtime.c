@@ -130,8 +130,8 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* Returns the function of the runtime that the caller is linked to. NULL only if that runtime was
- * unloaded. */
+/* Returns the function of the runtime to which the caller would be bound without this library. NULL
+ * only if that runtime was unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))

@@ -96,9 +96,9 @@ void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);
 void bfc_only_stream_completed(uint64_t sequence, bfc_fence complete);
 void bfc_only_stream_waited(const struct bfc_moment *moment);
 
-/* bfc_only_stream_waited_for tells that the host has waited for the stream's work, so that blocks
- * freed without a fence before that wait need no fence any more, whatever stream is used next;
- * `freed` is what bfc_only_stream_freed returned just before the wait began. */
+/* bfc_only_stream_waited_for tells that the host has waited for the stream's work, so that the
+ * blocks that were freed without a fence before that wait are safe in any stream; `freed` is what
+ * bfc_only_stream_freed returned just before the wait began. */
 uint64_t bfc_only_stream_freed(void);
 void bfc_only_stream_waited_for(CUstream stream, uint64_t freed);
 

@@ -47,9 +47,9 @@ static const void *words[ENTRIES_MOST + TABLES_MOST]; /* our copies of the table
 static void *functions[ENTRIES_MOST];                 /* the driver's function for each stub */
 static size_t function_count;
 
-/* The stubs in table_stubs_*.S call the two functions of bfc_table_calls: `begin` before the
- * driver's function, to which the stub jumps then, and whose address `begin` returns; `end` after
- * it, to get the true return address. */
+/* The stubs in table_stubs_*.S call the two functions of bfc_table_calls. `begin` returns the
+ * driver's function, to which the stub then jumps. `end` is called when that function has returned,
+ * and gives the true return address. */
 HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
 HIDDEN extern struct {

@@ -508,8 +508,8 @@ static uint64_t probable_misses(const struct call *call) {
 }
 
 /* Whether the allocation may lie in the plan's memory: miss_budget (cursor.h) is at least `times`
- * what the allocation would probably take off it. False if the plan's loop has no block in its
- * place, since then nothing is known about how long the allocation will live. */
+ * what the allocation would probably take off it. False if it did not come instead of a planned
+ * block of the loop, since then nothing is known about how long it will live. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -521,8 +521,8 @@ static bool may_displace(const struct call *call, int64_t times) {
  * Serves an allocation that has no planned place or whose place is not free: from a gap of the
  * plan, else from the pool. If many planned allocations may still lose their places (miss_budget is
  * ample), free parts of the plan's memory are tried before other regions, so that the other regions
- * become idle. If miss_budget suffices but is not ample, they are tried only before the pool takes
- * a new region.
+ * become idle. If miss_budget suffices but is not ample, those parts are tried only before the pool
+ * takes a new region.
  */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;

@@ -41,10 +41,9 @@ struct bfc_demand {
 
 /*
  * Announces to `count` jobs on the arena's device the memory that an allocation waits for there.
- * These jobs then wake the waiting threads when they free something. Those that themselves wait for
- * memory (BFC_WAIT) also do not grow into the announced memory, and hand memory over once it
- * suffices for the allocation. A job that knows of the demand already gets no new announcement for
- * a while.
+ * These jobs then wake the waiting threads when they free something. Those with BFC_WAIT also do
+ * not grow into the announced memory, and hand memory over once it suffices for the allocation. A
+ * job that knows of the demand already gets no new announcement for a while.
  */
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
                   struct bfc_demand demand);
@@ -56,15 +55,15 @@ void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
 /* Called for each new arena (`arena_published` of struct bfc_feature): looks up which memory jobs
  * wait for on its device, since these jobs have announced it before they knew this process. Does
- * nothing if BFC_WAIT does not make this process wait for memory, too. */
+ * nothing if this process has no BFC_WAIT. */
 void bfc_announce_to_new(struct bfc_arena *arena, bool is_ours);
 
 /*
  * Called after each free (`freed` of struct bfc_feature). If the memory that this process caches
  * suffices for an allocation of another job that waits, that memory goes back to the driver at
  * once, so that this process's next allocation does not take it again. Does nothing unless the free
- * may wait for work of contexts, and BFC_WAIT makes this process wait behind that job when it next
- * lacks memory.
+ * may wait for work of contexts, and this process has BFC_WAIT, and so will wait behind that job
+ * when it next lacks memory.
  */
 void bfc_hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 

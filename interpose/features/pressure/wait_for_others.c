@@ -174,8 +174,8 @@ static bool limit_is_in_the_way(const struct wait *wait) {
 }
 
 /* Whether BFC_LIMIT prevents the allocation at present, because other threads of this process use
- * it up. Then the call does not count as waiting, so that other allocations are served meanwhile;
- * it keeps its place in the queue. */
+ * it up. If so, the call stops counting as waiting, so that other allocations are served, but keeps
+ * its place in the queue. */
 static bool steps_aside(struct wait *wait) {
     bool aside = limit_is_in_the_way(wait), was = wait->aside;
     wait->aside = aside;

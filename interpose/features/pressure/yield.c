@@ -28,8 +28,8 @@
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
 /* How long to wait for jobs that run but have not answered within ALL_NS, because the machine is
- * busy. After a job has not answered within BUSY_NS either, it is waited for only ALL_NS until
- * SLOW_FOR_NS have passed. */
+ * busy. After a job has not answered within BUSY_NS either, calls wait for it only ALL_NS each,
+ * until SLOW_FOR_NS have passed. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 

@@ -94,12 +94,12 @@ struct learner {
     /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
     uint64_t seen; /* sum of followed, missed and noted calls at the last visit */
-    /* how many repetitions of the loop in a row gave most allocations no planned place; one that
-     * gave over three quarters none counts as BAD_PERIODS */
+    /* how many repetitions of the loop in a row gave most allocations no planned place; one in
+     * which over three quarters got none counts as BAD_PERIODS */
     unsigned bad_periods;
     unsigned most_bad_periods; /* the value of bad_periods at which the plan is dropped */
     /* how many repetitions gave over a tenth of the allocations no planned place, less those that
-     * did not; one that gave over a third none counts as POOR_WEIGHT */
+     * did not; one in which over a third got none counts as POOR_WEIGHT */
     unsigned poor_periods;
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;

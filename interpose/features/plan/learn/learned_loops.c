@@ -51,9 +51,10 @@ static struct bfc_position recognise_as_planned(const struct bfc_learned_loops *
 }
 
 /* The program may run a loop with allocations missing, or with others between the loop's own. To
- * recognise that, the last ALIGNED allocations are aligned with the loop. An alignment is tried for
- * each event of the loop, TRIED at most, where FIRST_SAME of the last FIRST allocations have the
- * loop's sizes. The loop is recognised if ALIGNED_SAME of the ALIGNED allocations match. */
+ * recognise that, the last ALIGNED allocations are aligned with the loop. Alignments are tried that
+ * end at an event of the loop where FIRST_SAME of the last FIRST allocations have the loop's sizes,
+ * at most TRIED of them. The loop is recognised if ALIGNED_SAME of the ALIGNED allocations
+ * match. */
 enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
 
 /* Returns the loop's sizes backwards, twice in a row, so that every rotation of the loop is a part
