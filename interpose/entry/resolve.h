@@ -6,16 +6,16 @@
 #ifndef BFC_INTERPOSE_RESOLVE_H
 #define BFC_INTERPOSE_RESOLVE_H
 
-/* Returns what a look-up finds. NULL: the thunk jumps to the real function, which finds the hooks
- * of the driver's calls by itself. The library's own cudaMalloc and the like are returned only if
- * the real look-up, made by this caller, would find a runtime's function. `*version` is NULL in a
- * call of dlsym; `caller` is the look-up's return address, and `own_dlsym` is the library's dlsym.
- * If the real dlvsym would find only an export of this library, `*name` becomes a name that does
- * not exist and `*version` becomes NULL, so that the thunk jumps to dlsym, which fails. */
+/* Returns what a look-up finds. NULL: the thunk jumps to the real dlsym or dlvsym, which finds the
+ * hooks of the driver's calls by itself. The library's own cudaMalloc and the like are returned
+ * only if the real look-up, made by this caller, would find a CUDA runtime's function. `*version`
+ * is NULL in a call of dlsym; `caller` is the look-up's return address, and `own_dlsym` is the
+ * library's dlsym. If only this library has `*name` with that version, `*name` becomes a name that
+ * does not exist, and `*version` NULL: the thunk jumps to dlsym, which fails. */
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,
                   void *own_dlsym);
 
-/* Returns the flags to pass to dlopen: without RTLD_DEEPBIND, unless BFC_DEEPBIND=keep. */
+/* Returns `mode`; unless BFC_DEEPBIND=keep, without RTLD_DEEPBIND, which bypasses this library. */
 int bfc_dlopen_mode(const char *file, int mode);
 
 /* Returns the function `name` that comes after this library in the order of look-ups: another

@@ -20,9 +20,9 @@ enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
 
 unsigned long bfc_loads = 1;
 
-/* For each version of the CUDA runtime, the loaded runtime that every caller means. It stays
- * loaded, since its callers are linked to it, and only a call of dlopen can add another one. So an
- * entry is valid while its `found_at` equals bfc_loads. Each field is atomic. */
+/* For each symbol version, the CUDA runtime to which every caller is bound, as no other is loaded.
+ * It stays loaded, since its callers are linked to it, and only a call of dlopen can load another.
+ * So an entry is valid while its `found_at` equals bfc_loads. Each field is atomic. */
 static struct {
     /* the value of bfc_loads when the runtime was found; 0: it must be searched for */
     unsigned long found_at;
@@ -34,8 +34,9 @@ static struct {
  * passed to the runtime. watched: a profiler may want to see the runtime's calls. */
 static bool exiting, watched;
 
-/* For the calling thread and each version of the runtime: the id of the context in which a call of
- * the runtime has succeeded; 0: none, or the thread used the arena of another context last. */
+/* For the calling thread and each version of the runtime: the id of the context that was current
+ * when a call of the runtime last succeeded. 0: none has succeeded, cudaSetDevice has failed since,
+ * or the thread had last used another context's arena. */
 static __thread struct {
     unsigned long long context[BFC_RUNTIME_VERSIONS];
     unsigned left; /* how many calls remain until the loaded objects are searched again */
@@ -93,14 +94,14 @@ void bfc_runtime_watched(void) {
     log_watched();
 }
 
-/* Stores the result of a search of the loaded objects, before which bfc_loads was `loads`. */
+/* Stores the result of a search of the loaded objects; bfc_loads was `loads` before that search. */
 static void note_found(enum bfc_runtime_version version, const struct bfc_runtimes *found,
                        unsigned long loads) {
     bool sole = bfc_runtimes_sole(found, version);
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
-    /* before the options are read, at the first allocation, the result is not kept */
+    /* not kept until the first allocation reads the options, on which `ready` depends */
     bool lasts = sole && bfc_process_if_made();
     bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
@@ -129,8 +130,8 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* Returns the function of the runtime that the caller means. NULL only if that runtime was
- * unloaded. */
+/* Returns the function of the runtime to which the caller would be bound without this library. NULL
+ * only if that runtime was unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))
@@ -146,17 +147,17 @@ static void forbid_at_exit(void *unused) {
     forbid_entry(&exiting);
 }
 
-/* Makes every call go to the runtime once the process exits. The runtime registers its own exit
- * handlers when it is initialised, before this function is called, and handlers run in reverse
- * order: so forbid_at_exit runs first. */
+/* Makes every call go to the runtime once the process exits. Exit handlers run in reverse order:
+ * forbid_at_exit, registered here, runs before those that the runtime registered when it was
+ * initialised. */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!bfc_exchange_relaxed(&asked[version], true))
         __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
-/* To be called after a call of the runtime has succeeded: records the current context as one in
- * which this runtime works. */
+/* To be called after a call of the runtime has succeeded: from now on the library may answer this
+ * runtime's calls in the current context. */
 static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
@@ -223,9 +224,8 @@ static inline int release_memory(enum bfc_runtime_version version, void *pointer
     return result == CUDA_SUCCESS ? SUCCESS : fail_free(version, pointer, result, caller);
 }
 
-/* A cudaSetDevice that fails may leave the runtime with another device than that of the driver's
- * current context, so cudaMalloc and cudaFree are passed to the runtime until one of them succeeds
- * there. */
+/* A failed cudaSetDevice may leave the runtime with another device than that of the driver's
+ * current context. So cudaMalloc and cudaFree then go to the runtime until one has succeeded. */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     int (*real)(int);
     *(void **)&real = find_real(version, BFC_CALL_cudaSetDevice, caller);
@@ -235,8 +235,8 @@ static int set_device(enum bfc_runtime_version version, int device, const void *
     return result;
 }
 
-/* Defines an exported function: a local one, which is also exported by the runtime's name with the
- * runtime's symbol version, hidden (symbols.map). */
+/* Defines a function of this file and exports it by the runtime's name, with the runtime's symbol
+ * version. One @ makes that version hidden: a look-up without a version does not find it. */
 #define ENTRY(number, version, name, parameters, answer)                                           \
     __attribute__((visibility("hidden"))) int runtime_##number##_##name parameters;                \
     int bfc_export_##number##_##name parameters                                                    \

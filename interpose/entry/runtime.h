@@ -1,10 +1,10 @@
 /*
  * cudaMalloc and cudaFree of a shared CUDA runtime, answered before the runtime is entered.
  *
- * The library exports these functions with the runtimes' own symbol versions, hidden, so that only
- * programs that were linked to such a runtime are bound to them: a weak reference or a look-up
- * without a version does not find them. The library's dlsym and dlvsym return them in place of a
- * runtime's own.
+ * The library exports these functions with the runtimes' own symbol versions, as hidden ones
+ * (name@VERSION). So only programs that were linked to such a runtime are bound to them: a weak
+ * reference or a look-up without a version does not find them. The library's dlsym and dlvsym
+ * return them in place of a runtime's own.
  *
  * A call that the pool can serve at once (a hit) is answered here if the runtime would answer the
  * same: a call of this runtime has succeeded in this thread, in the context that is still current,

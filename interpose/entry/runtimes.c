@@ -114,8 +114,8 @@ bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_ver
     return runtimes->of[version].count == 1 && !runtimes->others;
 }
 
-/* Looks a symbol up in an object and in those that it depends on. The object is opened again, since
- * one that was loaded as a dependency of another has a scope of its own only once it is opened. */
+/* Looks a symbol up in an object and in those that it depends on. The object is opened again: if it
+ * was loaded only because another depends on it, it has no scope of its own until it is opened. */
 static void *find_in_scope(const struct link_map *object, const char *name, const char *version) {
     if (!object || !object->l_name[0])
         return NULL;
@@ -128,8 +128,8 @@ static void *find_in_scope(const struct link_map *object, const char *name, cons
     return found;
 }
 
-/* Searches the global scope after this library. Returns the first function `name`, unless that is a
- * runtime's; then, or if there is none, the first one with the symbol version `version`. */
+/* Searches the objects after this library in the global scope. Returns the first function `name` if
+ * it is not a runtime's, else the first one with the symbol version `version`. */
 static void *find_next(const char *name, const char *version) {
     const char *its_version;
     void *next = bfc_real_dlsym(RTLD_NEXT, name);

@@ -43,7 +43,7 @@ struct bfc_runtimes {
     /* how many objects the loader had loaded and unloaded in all before the walk */
     unsigned long long loaded, unloaded;
     struct {
-        unsigned count; /* how many runtimes with one symbol version are loaded */
+        unsigned count; /* how many runtimes with this symbol version are loaded */
         /* the functions of the first one of these runtimes */
         void *calls[BFC_RUNTIME_CALL_COUNT];
     } of[BFC_RUNTIME_VERSIONS];
@@ -53,8 +53,8 @@ struct bfc_runtimes {
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 
-/* Whether every caller must mean the same runtime: exactly one of `version` is loaded, and only
- * CUDA runtimes export cudaMalloc. */
+/* Whether all callers of this version are bound to the same runtime: exactly one of `version` is
+ * loaded, and only CUDA runtimes export cudaMalloc. */
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version);
 
 /* The runtime's function that the caller at `address` would be bound to without this library: that

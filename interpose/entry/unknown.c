@@ -57,8 +57,8 @@ bool bfc_unknown_begins(const char *name) {
            (strstr(name, "Capture") || strstr(name, "capture"));
 }
 
-/* Returns the index of the wrapper of a driver call, which gets a free one if it has none; -1: all
- * are in use. */
+/* Returns the index of the driver call's wrapper; if the call has none, it gets a free one. -1: all
+ * wrappers are in use. */
 static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);
@@ -92,7 +92,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     int place = place_of_entry(called);
     if (place >= 0)
         return __extension__(void *) wrappers[place];
-    /* there is no wrapper left, so this call may from now on begin a capture unnoticed */
+    /* no wrapper is left to notice a capture that `real` begins, so one counts as begun now */
     BFC_TELL_COUNTER(bar());
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);

@@ -1,4 +1,4 @@
-/* Hashes of the program, from /proc. */
+/* Computes hashes of the running program, which it reads from /proc. */
 #include "interpose/features/common/program.h"
 
 #include <fcntl.h>

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* The hash of the executable's path and first 4096 bytes, in which the build id usually lies, and
- * the hash of the first 4096 bytes of the arguments. 0: unknown. Thread-safe; both read /proc. */
+/* bfc_program_executable_hash hashes the executable's path and first 4096 bytes, in which the build
+ * id usually lies; bfc_program_argument_hash, the first 4096 bytes of the arguments. 0: unknown.
+ * Thread-safe. */
 uint64_t bfc_program_executable_hash(void);
 uint64_t bfc_program_argument_hash(void);
 

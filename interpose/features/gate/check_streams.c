@@ -70,8 +70,9 @@ static void record_both(const struct bfc_driver *driver, const struct bfc_arena 
 }
 
 /* Begins a check. bfc_only_stream_hold keeps the stream from being destroyed before its event is
- * recorded. It is called before bfc_gate_enter, since a thread that changes the state of the
- * streams takes both locks in that order: the other order could deadlock. */
+ * recorded. It takes only_stream.c's lock, and bfc_gate_enter enters the gate. A thread that
+ * changes the state of the streams takes the lock first, then the gate; the other order could
+ * deadlock. */
 static void begin_check(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     if (!driver->cuEventRecord || !have_events(driver, arena))
         return;

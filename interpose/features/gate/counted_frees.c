@@ -14,7 +14,7 @@
 #include "interpose/reuse/free_modes.h"
 
 /* Whether a freed block may be handed out at once, without a fence, because all work goes to one
- * stream: work on the block's next use then runs after work on its last. Returns what
+ * stream: work of the block's next owner then runs after work of its last owner. Returns what
  * bfc_only_stream_orders returns, which is 0 if a fence is needed. An arena of pages always needs
  * fences: its free pages may be unmapped, and unmapping does not wait for work. */
 static uint64_t orders_by_stream(const struct bfc_driver *driver, const struct bfc_arena *arena) {
@@ -32,10 +32,9 @@ static __thread struct {
     bfc_fence fence;
 } last_fence INITIAL_EXEC;
 
-/* From time to time begins an attempt to return to the state of one stream, called a trial
- * (only_stream.h), which succeeds when a fence that is recorded now is complete. An earlier fence
- * would not do: it counts as complete if another thread has yet to record it and that record
- * fails. */
+/* Now and then begins a trial (only_stream.h), an attempt to return to the state of one stream. The
+ * trial succeeds when a fence that is recorded after it began is complete. The fence of the free
+ * would not do, since work may have been submitted between that fence and the trial. */
 static void try_streams(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence proof;
     uint64_t trial = bfc_only_stream_try();

@@ -10,7 +10,7 @@
 #include "interpose/table/feature.h"
 
 /* By default (BFC_GATE=auto) submissions are counted only where frees record fences: not in mode
- * sync, nor with a driver of before CUDA 12.5, which cannot record an event over a context. */
+ * sync, nor with a driver older than CUDA 12.5, which cannot record an event over a context. */
 static bool is_wanted(const struct bfc_driver *driver) {
     struct bfc_options options;
     if (!bfc_process_read_options(&options))

@@ -28,13 +28,14 @@
 /* Held by a thread that changes which stream, if any, is the only one to which the process submits
  * work. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* The value of bfc_only.stream, except between bfc_only_stream_close and bfc_only_stream_open: then
- * that is BFC_STREAM_CHANGING, whatever the value here. */
+/* The value of bfc_only.stream, except from bfc_only_stream_close to bfc_only_stream_open: in that
+ * time bfc_only.stream is BFC_STREAM_CHANGING, whatever `state` is. */
 static CUstream state = BFC_STREAMS_MANY;
 /* Atomic: the function that was passed to bfc_only_stream_close, until bfc_only_stream_open; NULL
  * otherwise. While it is set, each submission first calls it (bfc_only_stream_meet). */
 static CUresult (*waker)(void);
-/* Atomic: the blocking stream that counts as one with the legacy stream; NULL: there is none. */
+/* Atomic: the blocking stream that together with the legacy stream counts as the only stream
+ * (only_stream.h); NULL: there is none. */
 static CUstream partner;
 /* Atomic: the former only stream, while bfc_only.stream is BFC_STREAM_CHANGING. */
 static CUstream leaving;
@@ -42,8 +43,8 @@ static CUstream leaving;
  * Above 0, no trial (only_stream.h) begins. */
 static unsigned bars;
 
-/* The number of the last attempt (trial, only_stream.h) to return to the state of one stream, and
- * of the last attempt that succeeded. While they differ, each free takes a fence. */
+/* The numbers of the last trial (only_stream.h) and of the last trial that succeeded. While they
+ * differ, each free takes a fence. */
 static uint64_t trial, succeeded; /* both are atomic */
 /* The trial with the number `trial` succeeds when `fence` is complete. The fence is one of the
  * arena whose `sequence` is `arena`; 0: no fence was recorded for this trial yet. */
@@ -61,8 +62,8 @@ static int pause_of_trials = FIRST_PAUSE;
 /* Counters that frees write, all atomic. They have cache lines of their own, apart from
  * bfc_only.stream, which every launch of a kernel reads. */
 static struct ON_LINES_OF_ITS_OWN {
-    /* how many frees took no fence because of the only stream; also counts frees that found after
-     * counting themselves that the state had changed, and took a fence */
+    /* how many frees took no fence because of the only stream. Each free counts itself before it
+     * reads the state, so some that then found it changed, and took a fence, are counted too. */
     uint64_t freed;
     /* how many of the frees in `freed`, from the first on, are safe whatever stream is used next:
      * the last work on the block is complete, or all later work waits for it */
@@ -141,9 +142,9 @@ static void note_ordered(uint64_t freed) {
         ;
 }
 
-/* Makes the later work of every context wait for its work so far, because frees took no fence while
- * there was one stream. Called under the lock while bfc_only.stream is CHANGING: frees take fences
- * then, so no free without one is added meanwhile. */
+/* Makes later work of every context wait for that context's work so far, since frees took no fence
+ * while there was an only stream. Called under the lock while bfc_only.stream is
+ * BFC_STREAM_CHANGING: then frees take fences, so no block is freed without one meanwhile. */
 static void order_all(void) {
     struct bfc_arena *arena = NULL;
     uint64_t freed = bfc_load_seq_cst(&frees.freed);
@@ -271,8 +272,8 @@ bool bfc_only_stream_close(CUresult (*wake)(void)) {
 
 void bfc_only_stream_open(void) {
     pthread_mutex_lock(&lock);
-    /* A thread that has read BFC_STREAM_CHANGING before this call may still compare its stream with
-     * `leaving`, which must not name the only stream of an earlier change then. */
+    /* A thread may have read BFC_STREAM_CHANGING before this call, and yet compare its stream with
+     * `leaving` only later. So `leaving` must not keep the only stream of an earlier change. */
     bfc_store_seq_cst(&leaving, BFC_STREAM_NONE_YET);
     bfc_store_seq_cst(&waker, NULL);
     write_word(state);
@@ -315,8 +316,9 @@ void bfc_only_stream_tell_hidden(void) {
         bfc_log(BFC_LOG_INFO, "BFC_GATE is off, because work may be submitted unseen: %s", what);
 }
 
-/* Every call bars trials (only_stream.h), not only the first one: otherwise a trial could begin
- * after a second call has returned, while the first has not barred trials yet. */
+/* Every call bars trials (only_stream.h), not only the first one. Otherwise a second call could
+ * return before the first one has barred trials, and a trial could begin although the second
+ * caller's work may go unseen. */
 void bfc_only_stream_hide(const char *what) {
     if (bfc_process_is_forked())
         return;
@@ -331,9 +333,10 @@ void bfc_only_stream_hide(const char *what) {
         wake();
 }
 
-/* While bfc_only.stream is BFC_STREAM_CHANGING, the stream may be the former only stream
- * (`leaving`), whose submissions go on. bfc_only_stream_leave waits until the change has ended,
- * lest a new stream with the same handle is taken for the former one. */
+/* While bfc_only.stream is BFC_STREAM_CHANGING, submissions to the former only stream (`leaving`)
+ * go on, and the destroyed stream may be that one. Then bfc_only_stream_leave waits for the lock,
+ * and so until the change has ended. Otherwise a new stream that got the same handle could be taken
+ * for the former only stream. */
 void bfc_only_stream_destroyed(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (stream == only || only == BFC_STREAM_CHANGING || stream == bfc_load_relaxed(&partner))
@@ -352,9 +355,10 @@ void bfc_only_stream_release(void) {
 uint64_t bfc_only_stream_orders(void) {
     if (bfc_submissions_hidden_by())
         return 0;
-    /* No work under way uses the block, since all work is complete. So the free is not counted in
-     * `freed`: otherwise a stream would later wait for the work of another, perhaps for a kernel
-     * that ends only after what the program does next in the waiting stream. */
+    /* No stream was used yet and all work is complete, so no work uses the block, and the free is
+     * not counted in `freed`. If it were, a stream would later be made to wait for another, perhaps
+     * for a kernel that in turn waits for what the program has yet to submit to the waiting
+     * stream. */
     if (bfc_load_seq_cst(&bfc_only.stream) == BFC_STREAM_NONE_YET)
         return has_succeeded() ? bfc_fetch_add_relaxed(&frees.early, 1) + 1 : 0;
     uint64_t number = bfc_fetch_add_seq_cst(&frees.freed, 1) + 1;
@@ -364,9 +368,9 @@ uint64_t bfc_only_stream_orders(void) {
 }
 
 /* Begins a trial (only_stream.h), and stores the sum of submissions. False: something forbids a
- * trial, or a thread is inside a submission. bfc_only.stream changes before submissions are
- * counted, so a thread that submits meanwhile is counted, or sees the change and waits for the
- * lock. */
+ * trial, or a thread is inside a submission. bfc_only.stream is changed before submissions are
+ * counted. So a thread that begins a submission meanwhile is either counted, or sees the change and
+ * waits for the lock, which the caller holds. */
 static bool begin_trial(uint64_t *sum) {
     if (bars || read_word() != BFC_STREAMS_MANY || bfc_captures_exist() || bfc_peers_known() ||
         bfc_contexts_are_several())
@@ -421,10 +425,10 @@ void bfc_only_stream_completed(uint64_t arena, bfc_fence complete) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns what is known as a wait of the host begins. The lock is taken, so that no thread is in
- * the middle of begin_trial, between the trial's number and its count of submissions. Otherwise the
- * wait could make that trial succeed, although work that was submitted between the two may have
- * come after the wait began. */
+/* Describes the moment at which a wait of the host begins. It takes the lock because begin_trial
+ * first raises the trial's number and counts submissions later. A wait that began between the two,
+ * and had the new number, would make the trial succeed without covering the work that was submitted
+ * after the wait began and before the count. */
 struct bfc_moment bfc_only_stream_moment(void) {
     struct bfc_moment moment = {0};
     if (bfc_process_is_forked())

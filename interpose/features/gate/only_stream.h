@@ -1,11 +1,12 @@
 /*
  * The only stream: while all work of the process goes to one stream of one context, a block that is
- * freed can be handed out at once, since the work of its next owner runs after that of its last.
- * The legacy stream and one blocking stream count as one: each waits for the other's work.
+ * freed can be handed out at once, since the work of its next owner runs after the work of its last
+ * owner. The legacy stream and one blocking stream count as one, since each waits for the other's
+ * work.
  *
- * A call that submits work to another stream ends that state: before the call goes on, all later
- * work of the context is made to wait on the device for the work of the only stream. From then on
- * there are many streams, until an attempt to return to one succeeds (a trial, see below).
+ * A call that submits work to another stream ends the state of one stream: before the call goes on,
+ * all later work of the context is made to wait on the device for the work of the only stream. From
+ * then on there are many streams, until an attempt to return to one succeeds (a trial, see below).
  *
  * Thread-safe. A thread that ends the state of one stream calls the driver meanwhile, and holds
  * only the lock of only_stream.c.
@@ -20,16 +21,17 @@
 void bfc_only_stream_begin_process(void);
 
 /* To be called before a submission to the stream goes on: makes the stream the only one, or ends
- * the state of one stream. From bfc_only_stream_close on, first calls the function that was passed
- * to that, and returns its error, with which the submission must be refused. */
+ * the state of one stream. After bfc_only_stream_close it first calls the function `wake` that was
+ * passed there. If `wake` returns an error, so does this, and the submission must be refused with
+ * it. */
 CUresult bfc_only_stream_meet(CUstream stream);
 
 /*
- * From bfc_only_stream_close to bfc_only_stream_open every submission and every other use of memory
- * (bfc_stay_awake) first calls bfc_only_stream_meet, which calls `wake` until bfc_only_stream_open
- * was called or `wake` returns an error. Submissions that began before bfc_only_stream_close are
- * counted by bfc_submissions_count. If bfc_only_stream_close returns false, because the kernel has
- * no memory barrier for all threads, such a submission may be missed.
+ * From bfc_only_stream_close to bfc_only_stream_open, every submission and every other use of
+ * memory (bfc_stay_awake) first calls bfc_only_stream_meet, which calls `wake` until
+ * bfc_only_stream_open was called or `wake` returns an error. Submissions that began before
+ * bfc_only_stream_close are counted by bfc_submissions_count. But some of them may be missed if
+ * bfc_only_stream_close returns false, because the kernel has no memory barrier for all threads.
  */
 bool bfc_only_stream_close(CUresult (*wake)(void));
 void bfc_only_stream_open(void);
@@ -76,17 +78,17 @@ void bfc_only_stream_release(void);
 /*
  * A trial finds out whether a program that used many streams has come back to using one. It begins
  * when no thread is inside a submission. From then on the stream of each submission is compared
- * with that of the first, and a second stream ends the trial. Work that was submitted before the
- * trial may still run in any stream. So frees take fences until all of that work is known to be
- * complete: then the trial has succeeded, and there is an only stream again.
+ * with the stream of the trial's first submission, and a second stream ends the trial. Work that
+ * was submitted before the trial may still run in any stream. So frees take fences until all of
+ * that work is known to be complete: then the trial has succeeded, and there is an only stream
+ * again.
  *
  * bfc_only_stream_try begins a trial if nothing forbids one and the last was long enough ago, and
- * returns its number, or 0. The caller then records a fence, and names that fence and the
- * `sequence` of its arena by bfc_only_stream_await. The fence covers all work from before the
+ * returns its number, or 0. The caller then records a fence, and passes that fence and the
+ * `sequence` of its arena to bfc_only_stream_await. The fence covers all work from before the
  * trial, so the trial succeeds when bfc_only_stream_completed is told that the fence is complete.
- * It also succeeds when bfc_only_stream_waited is told of a wait for all work of the process;
- * `moment` is what bfc_only_stream_moment returned as that wait began, which must be after the
- * trial did.
+ * It also succeeds when bfc_only_stream_waited is told of a host wait for all work of the process
+ * that began after the trial; `moment` is what bfc_only_stream_moment returned as that wait began.
  */
 struct bfc_moment bfc_only_stream_moment(void);
 uint64_t bfc_only_stream_try(void);
@@ -94,8 +96,9 @@ void bfc_only_stream_await(uint64_t trial, uint64_t sequence, bfc_fence fence);
 void bfc_only_stream_completed(uint64_t sequence, bfc_fence complete);
 void bfc_only_stream_waited(const struct bfc_moment *moment);
 
-/* bfc_only_stream_waited_for tells that the host has waited for the stream's work; `freed` is what
- * bfc_only_stream_freed returned just before that wait began. */
+/* bfc_only_stream_waited_for tells that the host has waited for the stream's work, so that the
+ * blocks that were freed without a fence before that wait are safe in any stream; `freed` is what
+ * bfc_only_stream_freed returned just before the wait began. */
 uint64_t bfc_only_stream_freed(void);
 void bfc_only_stream_waited_for(CUstream stream, uint64_t freed);
 

@@ -1,4 +1,5 @@
-/* What the program's own waits for all work of a context tell about fences and later frees. */
+/* When the program itself has waited for all work of a context, marks the fences before that wait
+ * as complete, and notes that later frees need not wait for the same work. */
 #include "interpose/features/gate/program_waits.h"
 
 #include "base/atomic.h"
@@ -19,8 +20,8 @@ struct bfc_program_wait bfc_program_wait_begin(const struct bfc_driver *driver, 
 }
 
 /* After a successful wait the fences that were recorded before it are complete, and the blocks
- * under them ready. A fence that got its number before the wait, but is recorded after it, is not
- * counted as complete. */
+ * under them ready. A fence that had its number before the wait, but was not recorded yet, does not
+ * count as complete, since that number may still go to another fence. */
 void bfc_program_wait_end(struct bfc_program_wait *wait, CUresult result) {
     struct bfc_arena *arena = wait->arena;
     if (!arena)

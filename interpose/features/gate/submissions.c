@@ -55,9 +55,9 @@ static void add_submitter(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Signals are blocked meanwhile: a handler that ran in between could submit work, and would add the
- * thread to `submitters` a second time. If the host has no memory to register end_thread, the
- * thread is not added, so submissions count as unseen from then on. */
+/* Signals are blocked while the thread is added. Otherwise a signal handler could submit work in
+ * the middle, and would add the thread to `submitters` a second time. If the host has no memory to
+ * register end_thread, the thread is not added, so submissions count as unseen from then on. */
 void bfc_submitter_begin(void) {
     sigset_t all, before;
     if (bfc_process_is_forked())
@@ -70,8 +70,8 @@ void bfc_submitter_begin(void) {
         bfc_counter->hide("no memory to note a thread's end");
 }
 
-/* Linux gives such barriers only to a process that has registered for them. So if a barrier fails,
- * the process registers and tries again. */
+/* Linux runs this barrier only for a process that has registered for it. So if the barrier fails,
+ * the process registers and tries once more. */
 bool bfc_submissions_barrier(void) {
     int error = errno;
     bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0 ||

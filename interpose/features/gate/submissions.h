@@ -19,9 +19,10 @@ void bfc_submitter_begin(void);
 bool bfc_submissions_count(uint64_t *sum);
 
 /*
- * Has the kernel run a memory barrier in every thread of the process. After it, each submission of
- * another thread either reads what the caller wrote before the barrier, or is found by
- * bfc_submissions_count. False: the kernel cannot do that (Linux before 4.14, or a sandbox).
+ * Has the kernel run a memory barrier in every thread of the process. After that,
+ * bfc_submissions_count finds each submission that another thread had begun, and each submission
+ * that begins later reads what the caller wrote before the barrier. False: the kernel cannot do
+ * that (Linux before 4.14, or a sandbox).
  */
 bool bfc_submissions_barrier(void);
 
@@ -34,10 +35,10 @@ void bfc_submissions_note_stream(CUstream stream);
 bool bfc_submissions_hide(const char *what);
 
 /*
- * Registers an exit handler from which on submissions count as unseen. Frees then call the driver
+ * Registers an exit handler that makes submissions count as unseen. Frees then call the driver
  * again, and so return the driver's error once the driver has ended, as they do natively. To be
- * called after the driver was initialised: exit handlers run in reverse order, so ours runs before
- * the driver's.
+ * called after the driver was initialised: exit handlers run in reverse order, so ours then runs
+ * before the driver's.
  */
 void bfc_submissions_stop_at_exit(void);
 

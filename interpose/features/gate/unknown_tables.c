@@ -1,9 +1,9 @@
 /*
  * The tables that cuGetExportTable gives hold functions whose parameters nobody documents. So an
- * entry of our copy keeps every register that can carry an argument, and the stack as it is, and
- * puts an address of ours in place of the return address: so it learns when the function returns.
- * The true return address is kept on a small stack of the thread. So a function may be left by
- * longjmp, but not by a C++ exception, which does not find its way past our address.
+ * entry of our copy leaves every register that can carry an argument, and the stack, as they are.
+ * It replaces only the return address, by one of ours, to learn when the function returns. The true
+ * return address is kept in `thread`. A function may be left by longjmp, but not by a C++
+ * exception, since the stack cannot be unwound past our address.
  */
 #include "interpose/features/gate/unknown_tables.h"
 
@@ -19,7 +19,7 @@
 #include "interpose/table/counter.h"
 
 enum {
-    ENTRIES_MOST = 512, /* functions in all tables; table_stubs_*.S has as many stubs */
+    ENTRIES_MOST = 512, /* the most functions of all tables; table_stubs_*.S has as many stubs */
     TABLES_MOST = 32,
     NESTED_MOST = 4, /* how deep calls of the tables' functions may nest in a thread */
     STUB_BYTES = 16,
@@ -28,7 +28,7 @@ enum {
 struct call {
     void *return_address;
     const void *stack; /* the stack pointer after the call has returned */
-    uint64_t end;      /* what bfc_submission_end takes */
+    uint64_t end;      /* to be passed to bfc_submission_end */
 };
 
 static __thread INITIAL_EXEC struct {
@@ -43,12 +43,13 @@ static struct table {
     const void **ours; /* our copy of the table, in `words` */
 } tables[TABLES_MOST];
 static size_t table_count, word_count;
-static const void *words[ENTRIES_MOST + TABLES_MOST]; /* our copies of tables, one by one */
+static const void *words[ENTRIES_MOST + TABLES_MOST]; /* our copies of the tables, end to end */
 static void *functions[ENTRIES_MOST];                 /* the driver's function for each stub */
 static size_t function_count;
 
-/* The stubs in table_stubs_*.S call the two functions of bfc_table_calls: `begin` returns the
- * driver's function, to which the stub then jumps, and `end` the true return address. */
+/* The stubs in table_stubs_*.S call the two functions of bfc_table_calls. `begin` returns the
+ * driver's function, to which the stub then jumps. `end` is called when that function has returned,
+ * and gives the true return address. */
 HIDDEN extern const char bfc_table_stubs[];
 HIDDEN void bfc_table_call_returns(void);
 HIDDEN extern struct {
@@ -61,7 +62,7 @@ HIDDEN extern struct {
 static bool has_shadow_stack(void) {
     uint64_t pointer = 0;
 #ifdef __x86_64__
-    __asm__ volatile("rdsspq %0" : "+r"(pointer)); /* leaves 0 without a shadow stack */
+    __asm__ volatile("rdsspq %0" : "+r"(pointer)); /* stays 0 without a shadow stack */
 #endif
     return pointer != 0;
 }
@@ -75,13 +76,13 @@ static CUresult refuse_call(void) {
 static void *begin_call(const char *stub, void **return_address, const void *stack) {
     void *function = functions[(size_t)(stub - bfc_table_stubs) / STUB_BYTES];
     uint64_t end;
-    if (thread.depth == NESTED_MOST) { /* no room to note when this call ends */
+    if (thread.depth == NESTED_MOST) { /* thread.calls is full: this call's end would be missed */
         bfc_counter->hide("functions of an unknown table call each other");
         return function;
     }
     thread.refused = bfc_submission_begin((CUstream)BFC_STREAMS_UNKNOWN, false, &end);
     unsigned place = thread.depth++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler's calls use later places */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler must not reuse `place` */
     thread.calls[place] = (struct call){*return_address, stack, end};
     void (*returns)(void) = bfc_table_call_returns;
     memcpy(return_address, &returns, sizeof returns);
@@ -91,7 +92,8 @@ static void *begin_call(const char *stub, void **return_address, const void *sta
     return function;
 }
 
-/* Calls that a longjmp has left are still noted above the call that returns now: they end too. */
+/* Removes from thread.calls the call that returns now, and those above it, which the program left
+ * by longjmp: they count as ended, too. */
 static void *end_call(const void *stack) {
     struct call call;
     do {
@@ -125,8 +127,8 @@ static bool is_code(const void *address) {
     return within.is_code;
 }
 
-/* How many words the table has, with the first, which is its size in bytes; 0: the table has
- * another form, or is too large. */
+/* Returns how many words the table has, with the first, which is its size in bytes. 0: the table
+ * has another form, or is too large. */
 static size_t count_words(const void *const *table) {
     uintptr_t bytes = (uintptr_t)table[0];
     if (bytes % sizeof *table || bytes / sizeof *table < 2 || bytes / sizeof *table > ENTRIES_MOST)

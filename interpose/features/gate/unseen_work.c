@@ -18,13 +18,13 @@ static void hide_behind_table(const CUuuid *id) {
 
 /*
  * cuGetExportTable gives tables of functions without documented names, by which NVIDIA's runtime,
- * libraries and tools call the driver. The tables in `known` are not known to submit work. Those
- * of the runtime load modules, find contexts, keep data for a context, tell tools of calls (as the
+ * libraries and tools call the driver. The tables in `known` are not known to submit work. Those of
+ * the runtime load modules, find contexts, keep data for a context, inform tools of calls (as the
  * source of ZLUDA, 2025, says) and write the error log (libcudart 13.0 passes them format strings).
- * cuBLAS and cuFFT ask for tables that tell of contexts and modules, which NVIDIA names
- * CU_ETID_ToolsContext and CU_ETID_ToolsModule. The last table is asked for by compilers alone
- * (NVRTC, nvJitLink, cuDNN's), which need no device. Functions of any other table may submit work
- * that no hook sees.
+ * cuBLAS and cuFFT ask for the tables that NVIDIA names CU_ETID_ToolsContext and
+ * CU_ETID_ToolsModule, which give information on contexts and modules. Only compilers (NVRTC,
+ * nvJitLink, cuDNN's), which need no device, ask for the last table. Functions of any other table
+ * may submit work that no hook sees.
  */
 void bfc_unseen_note_table(const void **table, const CUuuid *id) {
     static const char known[][sizeof id->bytes + 1] = {
@@ -47,7 +47,8 @@ void bfc_unseen_note_table(const void **table, const CUuuid *id) {
 }
 
 /* A programmatic dependent launch may begin before the preceding kernel of its stream has ended. A
- * launch with an attribute that is newer than this library counts as one that may, too. */
+ * launch with an attribute that is newer than this library is handled alike, as it may overlap,
+ * too. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how) {
     enum { NEWEST_ATTRIBUTE = 18 };
     for (unsigned i = 0; i < how->numAttrs; i++) {

@@ -11,7 +11,7 @@
  * copied, work counts as unseen from then on. */
 void bfc_unseen_note_table(const void **table, const CUuuid *id);
 
-/* Whether the launched kernel may run while earlier work of its stream still does. */
+/* Whether the launched kernel may run before earlier work of its stream has ended. */
 bool bfc_unseen_may_overlap(const CUlaunchConfig *how);
 
 #endif

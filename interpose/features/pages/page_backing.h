@@ -33,10 +33,10 @@ static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
 }
 
 /*
- * Decides by BFC_BACKING and what the driver allows whether an arena gets pages, and with which
- * properties. The arena's context is current and its device known; the driver's calls for pages are
- * tried once. Returns the state of the arena's pages with all but `calls` set, to be freed with
- * free(). NULL: the arena gets regions.
+ * Decides whether an arena gets pages, and with which properties, by BFC_BACKING and by what the
+ * driver allows, which it finds out by trying the calls for pages. The arena's context is current
+ * and its device known. Returns the state of the arena's pages with all but `calls` set, to be
+ * freed with free(). NULL: the arena gets regions.
  */
 struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
                                    const struct bfc_options *options,
@@ -45,9 +45,9 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
 /*
  * Returns what the program has done that makes BFC_BACKING=auto take no more pages; NULL: nothing.
  * Other processes and devices may go on using memory that was exported or registered, and a
- * captured graph may use the addresses of memory that was freed later. So after either, no page
- * moves any more, and the pool grows by regions; but captures change nothing where the settings ask
- * for sleep, since regions cannot sleep.
+ * captured graph may use the addresses of memory that was freed later. So after an export, a
+ * registration or a capture no page moves any more, and the pool grows by regions. But if the
+ * settings ask for sleep, captures do not count, since only pages can sleep.
  */
 const char *bfc_pages_unwanted(const struct bfc_arena *arena);
 
@@ -66,9 +66,10 @@ void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena);
 CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_addr start,
                           uint64_t bytes);
 
-/* Changes the access to all pages of a pool after a context of `device` got access to the pool's
- * context, or lost it; interpose/context/peers.c has recorded that already. After an error, the
- * driver's, some pages may be as before. Does nothing for an arena without pages. */
+/* Changes the access to all pages of a pool after a context of `device` has got access to the
+ * pool's context, or has lost it, and interpose/context/peers.c has recorded that. Returns the
+ * driver's result; after an error some pages may be as before. Does nothing for an arena without
+ * pages. */
 CUresult bfc_access_change(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdevice device);
 

@@ -282,9 +282,9 @@ static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *a
         report_released(arena, went);
 }
 
-/* Whether the addresses were reserved for pages. The other possibility is a plain region, made
- * because pages could not be had: it went with its context, and its addresses may have been given
- * out again. */
+/* Whether the addresses were reserved for pages. Else they are those of a plain region, which the
+ * pool took when no pages could be had. The region has ended with its context, and the driver may
+ * have given its addresses out again. */
 static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
     struct bfc_block_info first;
     return bfc_pool_find(arena->pool, start, &first) && first.paged;
@@ -299,8 +299,8 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
 }
 
 /* First keeps all other threads from making or moving pages of the pool, since one may be making a
- * page that bfc_pool_visit_pages does not list yet. Threads that want to make pages later see that
- * the context has ended. */
+ * page that bfc_pool_visit_pages does not list yet. Threads that would make pages later make none,
+ * since they find that the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!bfc_paging_of(arena))
         return;

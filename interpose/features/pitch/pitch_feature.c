@@ -2,8 +2,9 @@
  * The feature `pitch`: pitched memory comes from the pool (cuMemAllocPitch, which cudaMallocPitch
  * and cudaMalloc3D call).
  *
- * The driver serves the first rows of a width, and so says what pitch it gives them; later ones are
- * blocks of the pool. So nothing is allocated, or freed again, only to learn a pitch.
+ * While the pitch for rows of some width is not known, the driver serves the call, and its answer
+ * tells that pitch. Later calls for such rows get blocks of the pool. So the library need not
+ * allocate and free memory only to learn a pitch.
  */
 #include "interpose/api/forward_allocation.h"
 #include "interpose/api/memory.h"
@@ -23,7 +24,7 @@ static bool is_plain(const CUdeviceptr *pointer, const size_t *pitch, size_t wid
            !__builtin_mul_overflow(bytes, height, &bytes);
 }
 
-/* The arena that may serve the call; NULL: it is for the driver alone. */
+/* Returns the arena that may serve the call; NULL: the driver must serve the call. */
 static struct bfc_arena *find_arena(const struct bfc_driver *driver) {
     const struct bfc_process *process = bfc_process();
     enum bfc_forward_reason reason;
@@ -33,9 +34,9 @@ static struct bfc_arena *find_arena(const struct bfc_driver *driver) {
     return bfc_current_arena(driver, &reason);
 }
 
-/* Whether a block of the pool can stand in for what the driver gave. It can if the pool's alignment
- * is enough for textures, and if the driver's range has just the bytes of all rows, since that is
- * what the pool answers for a block. */
+/* Whether a block of the pool can take the place of what the driver gave. It can if the pool's
+ * alignment is enough for textures, and if the driver's range has exactly the bytes of all rows,
+ * since cuMemGetAddressRange reports that size for a block of the pool. */
 static bool is_as_ours(const struct bfc_driver *driver, CUdevice device, CUdeviceptr pointer,
                        uint64_t bytes) {
     int alignment = 0;
@@ -49,9 +50,9 @@ static bool is_as_ours(const struct bfc_driver *driver, CUdevice device, CUdevic
 }
 
 /* Has the driver serve the call, and learns the pitch from its answer. BFC_LIMIT is charged before
- * the call, as if the pitch were the width rounded up to the pool's granule. Where the feature
- * `spill` is on, a lack under the limit does not refuse the call, since the host memory that would
- * take its place has no pitch to learn. */
+ * the call, as if the pitch were the width rounded up to the pool's granule. If BFC_LIMIT leaves
+ * too little, the call fails; but where the feature `spill` is on, the driver serves it
+ * nevertheless, since the host memory that would serve it instead has no pitch to learn. */
 static CUresult ask_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
                            unsigned element) {

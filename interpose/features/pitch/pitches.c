@@ -13,11 +13,11 @@ enum {
     PROBES = 8, /* places in the table that one key may have */
     UNITS_BITS = 27,
     DEVICES = 256,
-    UNITS_AT_ONCE = 64 /* widths, in units, that one answer is noted for */
+    UNITS_AT_ONCE = 64 /* for how many widths, in units, one answer is noted */
 };
 
-/* An entry is one word, so that threads read and write it as a whole: device, element and width in
- * units, and in the bits below them the pitch in units. 0: free. */
+/* An entry is one word, so that threads read and write it as a whole. Its low UNITS_BITS bits are
+ * the pitch, in units; above them is the key: device, element, and width in units. 0: free. */
 static uint64_t entries[ENTRIES];
 
 static uint64_t units_of(size_t bytes) {

@@ -96,9 +96,10 @@ static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
     return at >= 0 && at < course->count && course->slots[at].size == size;
 }
 
-/* Undoes a jump of the position in the plan: looks where the thread would be without it. If the
- * allocation that caused the jump came in place of a planned one, that is the present position less
- * the jump's distance; if it was not planned at all, one place earlier. */
+/* Undoes a recent jump of the position in the plan if this allocation fits where the thread would
+ * be without that jump: at the present position less the jump's distance, if the allocation that
+ * caused the jump came in place of a planned one; one place earlier, if that allocation was not
+ * planned at all. */
 static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     int64_t at = (int64_t)course->at - course->moved;
     return is_doubted(course) &&

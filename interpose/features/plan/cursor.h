@@ -3,7 +3,7 @@
  * thread (slots), in order, and the slot that is expected next. An allocation is matched by its
  * size. If the expected slot has another size, its neighbours are searched, then the sizes that are
  * unique in the plan (anchors). After many allocations without a match the position is lost until
- * the period begins again.
+ * the thread seems to begin the plan's loop again.
  *
  * Not thread-safe: one thread uses a course. Whatever a plan contains, nothing outside its tables
  * is accessed.
@@ -21,7 +21,7 @@ struct bfc_slot {
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
     uint32_t event;   /* index of the event in the plan that allocates the block */
     uint32_t matched; /* the course's `round` when an allocation last matched the slot */
-    /* addresses of blocks below the planned one: hints for bfc_pool_allocate_at */
+    /* where blocks below this one may begin: hints for the search of bfc_pool_allocate_at */
     bfc_addr below[BFC_PLACE_HINTS];
 };
 

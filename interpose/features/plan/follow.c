@@ -26,8 +26,9 @@ enum {
     MISS = 10,   /* units that an allocation without its planned place takes off miss_budget
                     (cursor.h) */
     CHANGE = 15, /* units that each deviation from the plan adds to miss_budget */
-    AMPLE = 32,  /* miss_budget is ample for an allocation if it is this many times what the
-                    allocation would probably take off it */
+    /* miss_budget is ample for an allocation if it is at least this many times what the allocation
+     * would probably take off it */
+    AMPLE = 32,
     /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
      * of the loop */
     STRIPPED_MOST = 8,
@@ -93,8 +94,8 @@ void bfc_plan_forget(struct bfc_arena *arena) {
 }
 
 /* Returns the arena's tables for the plan; makes them if it has none, and returns NULL if that
- * fails. No lock is needed: only the thread that makes the arena, and later that of learn.c, add
- * tables to its list. */
+ * fails. No lock is needed: only one thread at a time adds tables to the arena's list, at first the
+ * one that makes the arena, later the learning thread (learn/learn.c). */
 static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
     struct bfc_follower *first = first_follower(arena), *follower = first;
     while (follower && follower->plan != plan)
@@ -203,9 +204,9 @@ static void take_memory(struct bfc_arena *arena, struct bfc_follower *follower, 
     }
     bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
     bfc_store_seq_cst(&follower->memory, first);
-    /* Another thread may have stopped following the plan meanwhile. Either that thread has seen the
-     * memory, or this check sees that it stopped, so that one of the two opens the memory to every
-     * allocation. */
+    /* Another thread may have called bfc_plan_leave meanwhile, which opens the plan's memory to
+     * every allocation. Either it has seen `memory`, or this check sees that the plan is no longer
+     * followed, and this thread opens the memory instead. */
     if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
         bfc_pool_set_apart(arena->pool, first, false);
     bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
@@ -232,8 +233,8 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Lets some repetitions of the loop pass before the plan's memory is requested again, since pages
- * that move away and back in every repetition would cost more than the plan saves. */
+/* Lets some repetitions of the loop pass before the plan's memory is requested again: if its pages
+ * moved away and back in every repetition, that would cost more than the plan saves. */
 static void rest_after_strip(struct bfc_follower *follower) {
     uint32_t before = bfc_load_relaxed(&follower->stripped);
     uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
@@ -374,8 +375,8 @@ static uint64_t own_number(void) {
 }
 
 /* Takes a course, one thread's planned allocations, for the calling thread if no thread owns it and
- * its next planned allocation matches this size. A copy of the course is matched, since another
- * thread may take it meanwhile and move its position. */
+ * its next planned allocation matches this size. The size is matched against a copy of the course,
+ * since another thread may take the course and move its position during the search. */
 static bool take_anchor(struct bfc_course *course, uint64_t size) {
     uint64_t none = 0;
     if (bfc_load_acquire(&course->owner))
@@ -494,8 +495,9 @@ static enum bfc_status take_gap(const struct call *call) {
 }
 
 /* Estimates how many units the allocation takes off miss_budget (cursor.h) if it lies in the plan's
- * memory. It is assumed to live as long as the block that was expected instead. The more planned
- * blocks are allocated meanwhile, and the larger they and it are, the more of them it obstructs. */
+ * memory, where planned blocks may then lose their places to it. It is assumed to live as long as
+ * the block that was expected instead. The estimate rises with the number of planned blocks that
+ * are allocated in that time, and with the sizes of those blocks and of the allocation. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
     const struct bfc_plan_header *header = plan->header;
@@ -505,9 +507,9 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether miss_budget (cursor.h) is at least `times` what the allocation probably takes off it if
- * it lies in the plan's memory. False if the allocation came in place of no planned block of the
- * loop, since nothing is known about how long it will live. */
+/* Whether the allocation may lie in the plan's memory: miss_budget (cursor.h) is at least `times`
+ * what the allocation would probably take off it. False if it did not come instead of a planned
+ * block of the loop, since then nothing is known about how long it will live. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -516,10 +518,11 @@ static bool may_displace(const struct call *call, int64_t times) {
 }
 
 /*
- * Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
- * If many planned allocations may still lose their places (miss_budget is ample), free parts of the
- * plan's memory are tried before other regions, so that these fall idle. With a smaller but
- * sufficient miss_budget those parts are tried only before a new region is reserved.
+ * Serves an allocation that has no planned place or whose place is not free: from a gap of the
+ * plan, else from the pool. If many planned allocations may still lose their places (miss_budget is
+ * ample), free parts of the plan's memory are tried before other regions, so that the other regions
+ * become idle. If miss_budget suffices but is not ample, those parts are tried only before the pool
+ * takes a new region.
  */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
@@ -532,8 +535,9 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     return bfc_pool_allocate(pool, call->bytes, flags, call->block);
 }
 
-/* Counts an allocation that got no planned place: as a miss, or as unplanned if the plan foresees
- * it without a place. A plan of BFC_PLAN=auto counts none before it has requested its memory. */
+/* Counts an allocation that got no planned place: as unplanned if the planned allocation that
+ * matches it has no place in the plan, else as a miss. A plan of BFC_PLAN=auto counts none before
+ * it has requested its memory. */
 static NOINLINE void note_missed(const struct call *call) {
     struct bfc_segment_plan *to = published_plan(call->arena);
     if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
@@ -550,8 +554,9 @@ static NOINLINE void note_missed(const struct call *call) {
         count_one(&to->busy);
 }
 
-/* Whether the allocation is a new deviation from the plan. An earlier planned allocation that comes
- * late is none: the deviation was counted when it was skipped. */
+/* Whether the allocation is a new deviation from the plan. It is not if it matches an earlier
+ * planned allocation and only comes late: that deviation was counted when the planned one was
+ * skipped. */
 static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
     return !match->jumped || match->next_round || match->at >= course->at;
 }
@@ -579,8 +584,8 @@ static void limit_miss_budget(struct bfc_course *course) {
 }
 
 /* To be called when a repetition of the loop has begun, or the position in the plan was lost or
- * found again: counts that event, bounds the miss budget, and keeps the plan's memory for planned
- * blocks while the position is known. */
+ * found again: counts which of these has happened, bounds the miss budget, and keeps the plan's
+ * memory for planned blocks while the position is known. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {

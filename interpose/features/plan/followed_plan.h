@@ -2,12 +2,12 @@
  * Follows a plan (layout/plan.h): the allocations of a loop get the addresses that were planned for
  * them, in one range of device memory as large as the planned peak.
  *
- * A plan is a hint. It is matched by what an allocation shows (order, size, device, thread), and a
- * planned place is used only if all of it is free, and ready or handed out behind its fence like
- * any pooled block. What the plan does not foresee is served by the pool. If the plan's memory
+ * A plan is a hint. Allocations are matched with it by their order, size, device and thread, and a
+ * planned place is used only if all of it is free, and either ready or handed out behind its fence
+ * like any pooled block. What the plan does not foresee is served by the pool. If the plan's memory
  * cannot be reserved, the job runs without it; unused parts of it serve other allocations, or go
  * back to the device, before an allocation fails. So a plan causes an out of memory only where a
- * block in its region splits what one allocation needs.
+ * block in the plan's region splits free memory that an allocation needs in one piece.
  *
  * An arena follows at most one plan at a time.
  */
@@ -42,11 +42,11 @@ bool bfc_plan_read(struct bfc_plan *plan, struct file_text *text, struct plan_er
  * events). */
 bool bfc_plan_is_apart(const struct bfc_plan *plan, struct plan_error *error);
 
-/* From the arena's next allocation on, follows the plan, beginning at this event; events of other
- * devices and threads are skipped. The plan must live as long as the arena. An arena that follows
- * another plan leaves it first; following a plan again reuses its tables. False, and nothing has
- * changed: no event of the plan is of the arena's device, or the host has no memory. One thread of
- * an arena at a time; makes no call of the driver. */
+/* From the arena's next allocation on, follows the plan: each thread begins with its first planned
+ * allocation on the arena's device that is not before `event`. The plan must live as long as the
+ * arena. An arena that follows another plan leaves it first; following a plan again reuses its
+ * tables. False, and nothing has changed: no event of the plan is of the arena's device, or the
+ * host has no memory. One thread of an arena at a time; makes no call of the driver. */
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
 
 /* Stops following the plan: from now on the free part of the plan's memory serves every allocation.
@@ -79,8 +79,9 @@ bool bfc_plan_is_followed(const struct bfc_arena *arena);
  * long as the arena. Thread-safe. */
 const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena);
 
-/* Writes the plans of this process for a reader that requested them (BFC_PLAN_ANSWER), one for each
- * context that has one; writes nothing if there is none. For the helper thread. */
+/* Writes plans of this process for a reader that requested them (BFC_PLAN_ANSWER): for each context
+ * the plan that bfc_plan_best_known returns. Writes nothing if there is none. For the helper
+ * thread. */
 void bfc_plan_take_out(void);
 
 bool bfc_plan_is_automatic(void); /* whether BFC_PLAN is auto */
@@ -90,7 +91,8 @@ bool bfc_plan_is_automatic(void); /* whether BFC_PLAN is auto */
 const struct bfc_plan *bfc_plan_of_file(void);
 
 /* Starts learning what the program does in the arena, if BFC_PLAN=auto (learn/learn.c). With
- * BFC_PLAN=FILE, keeps the memory outside the plan small. Thread-safe. */
+ * BFC_PLAN=FILE nothing is learned, but the learning thread gives back idle memory outside the
+ * plan. Thread-safe. */
 void bfc_learn_begin(struct bfc_arena *arena);
 
 #endif

@@ -1,6 +1,6 @@
 /* Places for allocations that a plan does not foresee: gaps between planned blocks that stay free
- * as long as the allocation probably lives. That is taken to be the lifetime of the planned block
- * in whose place the allocation came. */
+ * as long as the allocation probably lives. It is taken to live as long as the planned block in
+ * whose place it came. */
 #ifndef BFC_INTERPOSE_GAPS_H
 #define BFC_INTERPOSE_GAPS_H
 

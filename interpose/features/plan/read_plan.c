@@ -8,8 +8,8 @@ enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* the most bytes that a plan may need in all */
 
 /* A plan's blocks in the form that the validator takes: a row for each allocation, and behind those
- * a second row for each block that is in use when a repetition of the loop ends, for the part of
- * its life in the next repetition. */
+ * a second row for each block that is still in use when its repetition of the loop ends. The second
+ * row is the part of that block's life that falls into the next repetition. */
 struct rows {
     struct lifetimes lifetimes;
     uint64_t *offsets, *peaks;
@@ -46,9 +46,9 @@ static bool crosses_end(const struct bfc_plan *plan, uint32_t event) {
            plan->events[event].death > header->period_birth + header->period_ticks;
 }
 
-/* Each repetition of the loop has the same blocks. So a block that outlives a repetition is added
- * twice: up to the repetition's end, and from its beginning on, where it overlaps with the blocks
- * of the next repetition. */
+/* Each repetition of the loop has the same blocks. So a block that outlives its repetition is added
+ * twice to one repetition: from its birth to the repetition's end, and from the repetition's
+ * beginning on, as the block that is left over from the repetition before. */
 static void add_rows(struct rows *rows, const struct bfc_plan *plan) {
     const struct bfc_plan_header *header = plan->header;
     const struct bfc_plan_event *events = plan->events;

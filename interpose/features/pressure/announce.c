@@ -13,8 +13,8 @@
 #include "segment/request.h"
 
 #define MS UINT64_C(1000000)
-/* Other jobs leave announced memory to the allocation that waits for it for ANNOUNCED_NS. If it
- * still waits once ANNOUNCE_AFTER_NS of that time has passed, they are told again. */
+/* For ANNOUNCED_NS, other jobs leave announced memory to the allocation that waits for it. If it
+ * still waits ANNOUNCE_AFTER_NS after the announcement, they are told again. */
 #define ANNOUNCED_NS (1000 * MS)
 #define ANNOUNCE_AFTER_NS (250 * MS)
 
@@ -67,7 +67,8 @@ void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes) {
     bfc_waiters_announce(arena->stats.segment, arena->stats.section->device_uuid, &awaited, now);
 }
 
-/* Returns the allocation that has waited longest in these jobs; NULL: none waits. */
+/* Returns the entry of the allocation that has waited longest in any of these jobs; NULL: none
+ * waits. */
 static const struct bfc_waiter *oldest_of(const struct bfc_other_job *jobs, size_t count,
                                           uint64_t now) {
     const struct bfc_waiter *oldest = NULL;

@@ -26,9 +26,9 @@ enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
-/* Decides what to say about a failed allocation: all of the message if there was no failure for a
- * minute, else at most one line a minute. For a line, `since` is set to the number of failures
- * since the last line or message. */
+/* Decides how much to say about a failed allocation: the whole message if there was no failure for
+ * a minute, else one line, at most once a minute. In the case of a line, `since` is set to the
+ * number of failures since the last line or message. */
 static enum speech may_speak(unsigned *since) {
     static uint64_t last_failure_ns, next_line_ns;
     static unsigned silent;
@@ -378,12 +378,12 @@ static bool try_features(struct bfc_message *message, const struct picture *p) {
 }
 
 /* Functions each of which adds one piece of advice, and returns whether it applies. For a request
- * that is too large for the device, only the features are asked. */
+ * that is too large for the device, only try_features is called. */
 static bool (*const advice[])(struct bfc_message *message, const struct picture *p) = {
     try_limit, try_reserve, try_without_plan, try_growth, try_trim, try_wait, try_features,
 };
 
-/* Adds advice on what would have made the request fit, by the figures. */
+/* Adds advice on what, as far as the figures show, would have made the request fit. */
 static void add_advice(struct bfc_message *message, const struct picture *p) {
     size_t before = message->used, given = 0;
     for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {

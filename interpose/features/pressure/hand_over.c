@@ -32,10 +32,10 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 
 /*
  * Memory that is handed over is freed by the driver and allocated again, which costs far more than
- * serving an allocation from the pool. So once another job's allocation has become the first in the
- * queue, this process keeps its memory at the first free that could hand it over, and at every free
- * within KEPT_AT_LEAST_NS, but at none after KEPT_AT_MOST_NS. docs/internals/out-of-memory.md has
- * the measurements.
+ * serving an allocation from the pool. So this process does not hand memory over at once. After
+ * another job's allocation has become the first in the queue, the process keeps its memory at each
+ * free during KEPT_AT_LEAST_NS, and also at the first free at which it could hand memory over,
+ * unless KEPT_AT_MOST_NS have passed. docs/internals/out-of-memory.md has the measurements.
  */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)

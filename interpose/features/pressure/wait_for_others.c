@@ -2,11 +2,11 @@
  * Waits for memory that other jobs use.
  *
  * A waiting thread's place in the queue is an entry (struct bfc_waiter) of its process's segment.
- * The first in the queue that can be served asks the other jobs for what they cache whenever one of
- * them has freed something, which their helper threads signal, and every NEXT_LOOK_NS, since
- * processes may also end or free memory of no pool. The other waiting threads only check whether
- * they are first. A thread that died or is stopped leaves the queue because it no longer updates
- * its entry.
+ * The first thread in the queue that can be served asks the other jobs for what they cache. It does
+ * so whenever one of them has freed something, of which that job's helper thread informs it, and
+ * every NEXT_LOOK_NS, since processes may also end, or free memory outside of pools. The other
+ * waiting threads only check whether they are first. A thread that died or is stopped drops out of
+ * the queue because it no longer updates its entry.
  */
 #include "interpose/features/pressure/pressure.h"
 
@@ -85,8 +85,9 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* Fills in the thread's entry of the segment's `waiters`, before each examination of the queue: a
- * signal handler in this thread may wait with the same entry, and clears it afterwards. */
+/* Fills in the thread's entry of the segment's `waiters`. To be called before each examination of
+ * the queue: a signal handler that ran in this thread may have waited with the same entry, and has
+ * then cleared it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -172,8 +173,9 @@ static bool limit_is_in_the_way(const struct wait *wait) {
     return over && over > describe_ourselves(wait).cached;
 }
 
-/* While BFC_LIMIT prevents the allocation, because other threads of this process use it up, the
- * call does not count as waiting, so that others are served, but keeps its place in the queue. */
+/* Whether BFC_LIMIT prevents the allocation at present, because other threads of this process use
+ * it up. If so, the call stops counting as waiting, so that other allocations are served, but keeps
+ * its place in the queue. */
 static bool steps_aside(struct wait *wait) {
     bool aside = limit_is_in_the_way(wait), was = wait->aside;
     wait->aside = aside;
@@ -223,10 +225,11 @@ static uint64_t reserved_by_pools(const struct wait *wait) {
     return reserved;
 }
 
-/* Asks the driver what is free, which is rarely needed: most wakes come from frees that change
- * nothing for the driver. It is asked every NEXT_LOOK_NS, since something else than a pool may have
- * freed memory; before a deadlock is believed; and when the reserved bytes of the pools changed,
- * and once more after that, since pools count before they call the driver. */
+/* Asks the driver how much is free, but only where that may have changed, since most wakes come
+ * from frees that give nothing back to the driver. Asks every NEXT_LOOK_NS, since memory outside of
+ * pools may have been freed; before a deadlock is believed; and when the reserved bytes of the
+ * pools have changed, and once more after that, since a pool changes its count before it calls the
+ * driver. */
 static void ask_driver(struct wait *wait, uint64_t now) {
     uint64_t reserved = reserved_by_pools(wait);
     bool same = reserved == wait->reserved;
@@ -378,9 +381,9 @@ static uint64_t held_by_others(const struct bfc_call *call) {
 }
 
 enum { MOST_DEVICES = 64 };
-/* atomic: for each device, what held_by_others returned when a wait had ended without memory and
- * had seen no other job; 0: no wait has. Those bytes may be this process's own, outside its pools,
- * so no call waits again until the figure changes or a job appears. */
+/* atomic: for each device, what held_by_others returned when the last wait ended that got no memory
+ * and saw no other job; 0: there was no such wait. The bytes may be this process's own, outside its
+ * pools. So no call waits again until the figure changes or another job appears. */
 static uint64_t in_vain[MOST_DEVICES];
 
 static uint64_t *vain_on(const struct bfc_call *call) {
@@ -398,8 +401,9 @@ static void note_in_vain(const struct wait *wait) {
         bfc_store_relaxed(vain_on(wait->call), held_by_others(wait->call));
 }
 
-/* Whether a wait can help. It cannot if the others hold less than the allocation lacks; nor if they
- * hold as much as when a wait was in vain, and no other job with this library is on the device. */
+/* Whether a wait can help. It cannot if other processes hold less than the allocation lacks. Nor
+ * can it if they hold as much as after the last wait that was in vain (`in_vain`), and no other job
+ * with this library is on the device. */
 static bool others_hold_enough(const struct bfc_call *call) {
     uint64_t lacks = bfc_call_device_lacks(call), held = held_by_others(call);
     return lacks == 0 || (lacks <= held && !was_in_vain(call, held));
@@ -425,11 +429,12 @@ static bool signal_interrupts(int number, const sigset_t *blocked) {
            action.handler != SIG_DFL && action.handler != SIG_IGN && !(action.flags & SA_RESTART);
 }
 
-/* Whether a signal handler may have run that does not restart system calls. A futex with a timeout
- * returns EINTR after any handler, so the actions of all signals are looked at. */
+/* Whether a signal handler may have run that does not restart system calls. A futex call with a
+ * timeout returns EINTR after any handler and does not tell which. So all signals are searched for
+ * such a handler. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux, this thread's mask alone */
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* on Linux this is the thread's mask */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (signal_interrupts(number, &blocked))

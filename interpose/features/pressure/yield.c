@@ -3,8 +3,8 @@
  * on the device, as many at once as cache enough together, and further ones if enough has not come
  * after EACH_NS.
  *
- * Another process writes its segment, so the sizes in it are compared with our own constants, and
- * nothing in it is trusted but how much to ask for.
+ * A segment is written by another process, so nothing in it is trusted: the sizes of its parts are
+ * compared with our own constants, and its figures decide only how much to ask for.
  */
 #include "interpose/features/pressure/pressure.h"
 
@@ -28,7 +28,8 @@
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
 /* How long to wait for jobs that run but have not answered within ALL_NS, because the machine is
- * busy. A job that has not answered then either is not waited for so long again for SLOW_FOR_NS. */
+ * busy. After a job has not answered within BUSY_NS either, calls wait for it only ALL_NS each,
+ * until SLOW_FOR_NS have passed. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 
@@ -137,7 +138,7 @@ static void remember_slow(int pid, uint64_t now) {
     bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
 }
 
-/* Waits longer for answers of jobs that run: the machine may be busy. */
+/* Waits until `deadline` for jobs that run but have not answered yet: the machine may be busy. */
 static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
     for (size_t i = 0; i < count; i++)
         asked[i].given_up =
@@ -229,8 +230,8 @@ static uint64_t ask_other_jobs(const struct bfc_call *call) {
  * job's allocation may have taken what they gave. */
 #define LONGEST_NS BFC_NS_PER_SECOND
 
-/* Whether the call will wait (BFC_WAIT) behind allocations of other jobs. What jobs give back now
- * belongs to those. */
+/* Whether the call will wait (BFC_WAIT) behind allocations of other jobs. If so, what jobs give
+ * back now belongs to those allocations. */
 static bool waits_behind_others(const struct bfc_process *process, const struct bfc_call *call) {
     return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
            bfc_waiters_want(call->arena->stats.section).bytes;

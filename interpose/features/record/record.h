@@ -4,9 +4,9 @@
  * A call takes one short lock, looks its address up, and puts one record into a buffer in memory. A
  * separate thread compresses full buffers and appends each to the file with one write; twice a
  * second it also writes a buffer that is not full. So a full disk or a killed process loses only
- * the end of the trace. The buffers are bounded: a program that is faster than the disk first waits
- * for it, up to about a second, and then loses records, which leaves a gap in their numbers.
- * Nothing is recorded in a forked child. Thread-safe.
+ * the end of the trace. The number of buffers is fixed. If the program is faster than the disk, its
+ * calls wait for a free buffer, up to about a second, and after that their records are lost, which
+ * leaves a gap in the records' numbers. Nothing is recorded in a forked child. Thread-safe.
  *
  * The functions are called through struct bfc_feature, and do nothing without BFC_RECORD.
  */

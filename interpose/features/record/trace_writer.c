@@ -266,7 +266,7 @@ static void name_file(const char *wanted) {
  * that fails, readers accept an incomplete block at the end. */
 static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* a write beyond a limit on file sizes raises SIGXFSZ */
+    bfc_quiet_begin(&quiet); /* withholds SIGXFSZ, raised by a write beyond a file size limit */
     off_t before = lseek(file, 0, SEEK_END);
     bool good = bfc_write_all(file, bytes, size);
     int reason = errno;
@@ -282,8 +282,8 @@ static void stop_trace(const char *why, const char *what_is_left) {
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
 
-/* Returns why a file must not be overwritten; NULL: it may, since it is empty, a trace or a
- * character device, and it was made empty. */
+/* Returns why a file must not be overwritten. NULL: it may be, since it is a character device, or
+ * since it was empty or a trace and is now empty. */
 static const char *refusal_reason(int file) {
     char magic[sizeof(struct bfc_trace_header){0}.magic];
     struct stat status;
@@ -302,7 +302,7 @@ static const char *refusal_reason(int file) {
 }
 
 /* Creates the trace's file with its header. It is opened with O_NONBLOCK, so that the program does
- * not wait for the reader of a pipe. */
+ * not wait if a device or a pipe has that name. */
 static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
     const char *why = file < 0 ? strerror(errno) : refusal_reason(file);
@@ -399,8 +399,8 @@ static void write_stacks(void) {
                     unpacked, size);
 }
 
-/* Whether there is a buffer to write: a full one, or with `all` one that has any record. No more
- * records are added to that buffer. */
+/* Whether the buffer with the number `writing` is to be written: it is full, or, if `all`, it has
+ * any record. No more records are added to it then. */
 static bool take_buffer(bool all) {
     pool_lock(&lock);
     bool taken = writing != filling;
@@ -486,8 +486,8 @@ static bool is_recording(void) {
     return bfc_load_acquire(&recording) == RECORDING;
 }
 
-/* Writes the records that are still in memory at the process's exit. It is a destructor, so that
- * frees which the program makes in its own exit handlers are still recorded. */
+/* Writes the records that are still in memory at the process's exit. It is a destructor, since
+ * destructors run after the program's own exit handlers, whose frees are recorded, too. */
 __attribute__((destructor)) static void finish(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&recording) == RECORDING) {
         int cancel = bfc_cancel_disable();
@@ -497,9 +497,9 @@ __attribute__((destructor)) static void finish(void) {
     }
 }
 
-/* Waits, without `lock`, until the writing thread has written one of the full buffers. False: none
- * became free within a second, and no thread waits any more until one has become free, so that a
- * disk that hangs delays the program only once. */
+/* Waits, without `lock`, until the writing thread has written one of the full buffers. False: no
+ * buffer became free within a second. After that no thread waits until a buffer has become free, so
+ * that a disk that hangs delays the program only once. */
 static NOINLINE bool wait_for_buffer(void) {
     for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
@@ -564,8 +564,8 @@ void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
     stack.weight = weight;
 }
 
-/* Adds a record of the call stack that this thread has kept, if it is that of this block. The
- * caller holds `lock`. Returns whether the record filled a buffer. */
+/* Adds a record of the call stack that bfc_trace_stack has kept in this thread, if it was kept for
+ * this block. The caller holds `lock`. Returns whether the record filled a buffer. */
 static bool put_stack(CUdeviceptr pointer, uint64_t number) {
     CUdeviceptr sampled = stack.pointer;
     stack.pointer = 0;

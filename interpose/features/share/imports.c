@@ -29,8 +29,8 @@ struct import {
 };
 
 /* One region of another process, or the pages of one block, mapped into one context. While a
- * mapping is listed, 1 <= opens <= uses. Several contexts may have mapped one region, even at the
- * same address. */
+ * mapping is listed, 1 <= opens <= uses: once memory is mapped, blocks in it are mostly opened
+ * without the driver. Several contexts may have mapped one region, even at the same address. */
 struct mapping {
     /* identifies the mapping: the driver's handle of the region; for pages, the block's token */
     CUipcMemHandle handle;
@@ -167,8 +167,8 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
 }
 
 /* Opens a block without a driver call, in memory that is mapped already. False: the caller must
- * call the driver, since the memory is not mapped, the host has no memory, or the block lies in a
- * region and is open already: then the driver decides whether it may be opened twice. */
+ * call the driver. Either the memory is not mapped, or the host has no memory, or the block lies in
+ * a region and is open already, so that the driver must decide whether it may be opened twice. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -275,9 +275,10 @@ static CUresult map_pages(const struct bfc_token *token, const struct opening *o
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Opens a block that lies in pages, with the errors that the driver documents for
- * cuIpcOpenMemHandle: the exporting process may not open its own block. While a capture forbids
- * opening, the driver's own call is made, so that the program gets its error. */
+/* Opens a block that lies in pages. Returns the errors that the driver documents for
+ * cuIpcOpenMemHandle, for instance if a process opens a block that it has itself exported. While a
+ * capture forbids opening, makes the driver's own call, so that the program gets the driver's
+ * error. */
 static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
                            struct opening *opening, CUdeviceptr *pointer) {
     memcpy(&opening->region, token, sizeof *token);
@@ -342,7 +343,8 @@ struct closing {
     /* a copy of the block's import, with a count of 1 for the use that this close ends */
     struct import import;
     struct mapping mapping;
-    /* whether the driver must close the mapping; false: each of its openings still has a use */
+    /* whether the driver must close the mapping once; false: after this close the mapping still has
+     * a use for each time that the driver opened it */
     bool closes;
 };
 
@@ -389,8 +391,8 @@ static void put_back(const struct closing *closing) {
 }
 
 /* Has the driver close one opening of a region, or unmaps pages after their last use. If a capture
- * forbids to unmap, the driver is asked to close an address where nothing is mapped, so that the
- * program gets the driver's error. */
+ * forbids unmapping them, the driver is asked to close an address where nothing is mapped, so that
+ * the program gets the driver's error. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)

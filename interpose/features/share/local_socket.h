@@ -4,8 +4,9 @@
  *
  * A message arrives whole or not at all (SOCK_SEQPACKET). Every wait is bounded, no call raises a
  * signal, and every descriptor is close-on-exec. Both processes may run a program that closes all
- * descriptors which it does not know, and then opens its own by the same numbers: so before each
- * use it is checked that a descriptor is still that of the socket, and else it is left alone.
+ * descriptors which it does not know, and then opens its own by the same numbers. So before each
+ * use of a descriptor it is checked that the descriptor is still that of the socket; if not, it is
+ * neither used nor closed.
  *
  * Thread-safe for different sockets. Errors are in errno. The caller disables cancellation.
  */
@@ -32,8 +33,8 @@ bool bfc_local_listen(struct bfc_local *local, const char *path);
  * user; else closes it. False: no connection was accepted. */
 bool bfc_local_accept(const struct bfc_local *listener, struct bfc_local *local, unsigned ms);
 
-/* Connects to the socket at a path, if a process of this user listens there. False: it has not
- * connected; with errno ECONNREFUSED, because no process listens there any more. */
+/* Connects to the socket at a path, if a process of this user listens there. False: no connection
+ * was made; errno is ECONNREFUSED if no process listens there any more. */
 bool bfc_local_call(struct bfc_local *local, const char *path);
 
 /* Sends a message, with copies of `count` file descriptors. Waits at most `ms` milliseconds until

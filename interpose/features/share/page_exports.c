@@ -14,7 +14,7 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* not freed before the export, which has a reference to the arena */
+    struct bfc_arena *arena; /* lives as long as the export, which has a reference to it */
     bfc_addr start;
     uint64_t bytes;
     unsigned holds; /* how many threads are answering a request for this export */
@@ -188,8 +188,8 @@ static void export_batch(const struct bfc_driver *driver, const struct batch *ba
 }
 
 /* Exports as many of the block's pages as one message can carry, from index `first` on. False: the
- * process or the context is ending. A context that ends waits until this function has returned, and
- * gives its pages back only then. */
+ * process or the context is ending. If the context ends while this function runs, its pages are
+ * given back only after the function has returned. */
 static bool export_pages(const struct bfc_driver *driver, const struct export *export,
                          uint64_t first, struct bfc_page_reply *reply, int *files) {
     struct batch batch = {.skip = first};

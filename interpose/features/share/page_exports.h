@@ -3,9 +3,9 @@
  * other processes file descriptors of the pages (page_server.c).
  *
  * The driver exports each page as a descriptor, which is made when an importer asks for it and
- * closed once it was sent. The pages are pinned until the block is freed and no request is being
- * answered, so an importer always gets a page of the block, never one that the pool has moved or
- * given back meanwhile.
+ * closed once it was sent. The pages stay pinned until the block is freed, and after that as long
+ * as a request for them is being answered. So an importer always gets a page of the block, never
+ * one that the pool has moved or given back meanwhile.
  *
  * Thread-safe; nothing else is called while the lock of the exports is held.
  */
@@ -31,7 +31,8 @@ void bfc_page_exports_end(const struct bfc_token *token);
 
 /* Answers an importer's request with `reply->count` file descriptors in `files`, which the caller
  * closes. False, without a reply: the request's check value was not made with the key of a valid
- * token. Called by the thread of bfc_page_server_start. */
+ * token, or the block was freed meanwhile, or the process or the context is ending. Called by the
+ * thread of bfc_page_server_start. */
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
                              const struct bfc_page_request *request, struct bfc_page_reply *reply,
                              int files[BFC_LOCAL_FILES]);
@@ -41,9 +42,9 @@ bool bfc_page_exports_answer(const struct bfc_driver *driver,
  * exporter calls this after it has published the block's row in the token table, and before the
  * program gets the block's token. False: the host has no memory, or allows no thread.
  *
- * The thread sleeps on a futex in this process's token table without an open descriptor, and
- * connects to importers that listen on sockets in the same folder. An importer that hangs delays
- * the others by some seconds, and the program not at all.
+ * While there is nothing to send, the thread sleeps on a futex in this process's token table, and
+ * has no descriptor open. It connects to importers, which listen on sockets in the table's folder.
+ * An importer that hangs delays other importers by some seconds, and the program not at all.
  */
 bool bfc_page_server_start(void);
 

@@ -153,8 +153,8 @@ static bool add_up_to(const struct pages *pages, uint64_t bytes) {
     return sum == bytes;
 }
 
-/* Gets the pages from the exporter and maps them. A page that is mapped needs no handle any more,
- * so all handles are released in any case. */
+/* Gets the pages from the exporter and maps them. All handles are then released, also if that has
+ * succeeded, since a page that is mapped needs no handle any more. */
 static CUresult import_into(const struct bfc_driver *driver, const struct bfc_token *token,
                             struct pages *pages, struct bfc_page_import *import) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -206,8 +206,8 @@ static CUresult wait_for_context(const struct bfc_driver *driver) {
     return result;
 }
 
-/* Waits for all work of the context before it unmaps the pages: closing an IPC handle waits, and
- * cuMemUnmap is not documented to wait. */
+/* Waits for all work of the context, then unmaps the pages. It waits because cuIpcCloseMemHandle
+ * does, while cuMemUnmap is not documented to. */
 static CUresult wait_and_unmap(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context) {
     bool pushed;

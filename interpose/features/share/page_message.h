@@ -37,8 +37,9 @@ void bfc_page_reply_seal(const uint8_t key[16], const struct bfc_page_request *r
 bool bfc_page_reply_is_intact(const uint8_t key[16], const struct bfc_page_request *request,
                               const struct bfc_page_reply *reply);
 
-/* The name of the socket on which an importer listens: the name of the exporter's table, which the
- * token contains, a dot and a random number. The prefix ends with the dot. */
+/* An importer listens on a socket whose name is that of the exporter's table, a dot and a random
+ * number. bfc_page_caller_prefix makes the part up to and including the dot, by which the exporter
+ * finds the sockets. */
 enum { BFC_CALLER_NAME = 128 };
 void bfc_page_caller_prefix(char name[BFC_CALLER_NAME], const struct bfc_token *token);
 void bfc_page_caller_path(char path[BFC_CALLER_NAME], const struct bfc_token *token,
@@ -58,9 +59,9 @@ enum bfc_fetch_answer {
     BFC_FETCH_FAILED,  /* this process cannot open a socket or descriptor: errno says why */
 };
 
-/* Lets the exporter of the token connect to a socket of this process, and waits for that, for some
- * seconds at most. The socket is removed from the shared folder afterwards; the exporter removes
- * that of an importer that was killed. */
+/* Opens a socket, to which the exporter of the token connects, and waits for the connection, some
+ * seconds at most. After that, removes the socket from the shared folder. If an importer is killed
+ * before, the exporter removes its socket. */
 enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
                                            const struct bfc_token *token);
 

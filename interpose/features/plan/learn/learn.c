@@ -1,14 +1,15 @@
 /*
  * BFC_PLAN=auto: finds the loops that the program runs, plans them in a thread of the library (the
- * learning thread), and has the plans followed. Each pool has a learner, which only the learning
- * thread changes once it has taken it over.
+ * learning thread), and has the plans followed. Each pool has a learner. The thread that creates a
+ * pool hands the learner over to the learning thread, and from then on only that thread changes it.
  *
- * A pool notes its calls (bfc_pool_take_notes) while nothing repeats or a plan no longer fits. A
- * thread of low priority searches the notes now and then. If it recognises a loop that it has
- * planned, that plan is followed again; if the last allocations repeat three times, they are
- * planned and the plan is followed. The program's calls only take notes. Bounds: after notes of
- * MOST_NOTES calls there is a pause; a pool has at most BFC_MOST_LEARNED_LOOPS plans; planning
- * takes a few seconds a plan, and searching a small fraction of one processor.
+ * A pool notes its calls (bfc_pool_take_notes) as long as no loop was found, and again when a plan
+ * no longer fits. The learning thread, which has a low priority, searches the notes now and then.
+ * If it recognises a loop that it has planned, that plan is followed again; if the last allocations
+ * repeat three times, they are planned and the plan is followed. The program's calls only take
+ * notes. Bounds: after notes of MOST_NOTES calls there is a pause; a pool has at most
+ * BFC_MOST_LEARNED_LOOPS plans; planning takes a few seconds a plan, and searching a small fraction
+ * of one processor.
  *
  * Nothing is learned in a forked child or once the process exits. Learning for a pool ends with its
  * context, even while a plan is being made.
@@ -46,7 +47,8 @@
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
-/* the learning thread sleeps for at most 1/NAP_SHARE of the time since the program's last call */
+/* the learning thread sleeps for 1/NAP_SHARE of the time since the program's last call, within the
+ * bounds above */
 #define NAP_SHARE 8
 /* learning begins for no new context while the learning thread has more than this many ended ones
  * to clean up */
@@ -55,11 +57,11 @@
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-/* another loop is searched after this many repetitions in which a third of the allocations got no
- * planned place; the number is doubled for each learned loop */
+/* after this many repetitions in which over a third of the allocations got no planned place, the
+ * library looks for another loop; the number doubles with each loop that is learned */
 #define POOR_PERIODS 32u
-/* how much is added to `poor_periods` for a repetition of the loop in which a third of the
- * allocations got no planned place; if only a tenth of them got none, 1 is added */
+/* a repetition of the loop in which over a third of the allocations got no planned place adds this
+ * much to `poor_periods`; one in which over a tenth got none adds 1 */
 #define POOR_WEIGHT 4
 /* nice value of the learning thread; with 19, the lowest priority, it would not run on a busy
  * machine */
@@ -81,7 +83,7 @@ struct learner {
     uint64_t next_look_ns;  /* earliest time of the next search for a loop */
     uint64_t next_ahead_ns; /* earliest time to look up free ranges of the plan (gaps.h) */
     uint64_t since_ns;      /* when `state` last changed */
-    /* least length of the next pause; a pause that has begun lasts half of this */
+    /* least length of the next pause; doubled as a pause begins, which then lasts half of it */
     uint64_t pause_ns;
     /* as of the last search for a loop: how many calls were noted, and how many bytes of pages the
      * pool had moved */
@@ -92,12 +94,12 @@ struct learner {
     /* the segment's counters `followed` and `missed` when the plan's fit was last judged */
     uint64_t followed, missed;
     uint64_t seen; /* sum of followed, missed and noted calls at the last visit */
-    /* how many repetitions of the loop in a row gave most allocations no planned place; the worst
-     * count more */
+    /* how many repetitions of the loop in a row gave most allocations no planned place; one in
+     * which over three quarters got none counts as BAD_PERIODS */
     unsigned bad_periods;
     unsigned most_bad_periods; /* the value of bad_periods at which the plan is dropped */
-    /* how many repetitions gave over a tenth of the allocations no planned place, less the others;
-     * the worst count more */
+    /* how many repetitions gave over a tenth of the allocations no planned place, less those that
+     * did not; one in which over a third got none counts as POOR_WEIGHT */
     unsigned poor_periods;
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
@@ -235,10 +237,10 @@ static bool make_stream(struct events *events, const struct bfc_pool_note *notes
 
 /*
  * Returns the number of noted calls within which a loop's first repetition must have ended for the
- * loop to be planned; UINT64_MAX: any loop may be. In a pool with pages a plan pays off only while
- * pages keep moving. If they rest, the pool holds little more than what is in use, and the memory
- * reserved for a plan may be more. So for such a pool the result is the number of calls noted at
- * the last search if pages have moved since, else 0, so that no loop is planned.
+ * loop to be planned; UINT64_MAX: any loop may be planned. In a pool with pages a plan pays off
+ * only while pages keep moving. While none move, the pool holds little more than what is in use,
+ * and the memory reserved for a plan may be more. So for a pool with pages the result is the number
+ * of calls noted at the last search if pages have moved since, else 0, so that no loop is planned.
  */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
@@ -316,9 +318,9 @@ static void trim_replaced(struct learner *learner) {
                 (int)learner->arena->device, learner->arena->id, BFC_BYTES(went));
 }
 
-/* Lets the pool collect its blocks outside the plan in one region, and gives idle regions back. The
- * learning thread does so, not the program's, because the driver's free may wait for work. Returns
- * whether any memory was given back. */
+/* Has the pool give back idle regions outside the plan, so that later blocks outside the plan share
+ * one region. The learning thread does so, not the program's, because the driver's free may wait
+ * for work. Returns whether any memory was given back. */
 static bool gather_rest(const struct learner *learner) {
     bool follows = learner->state == FOLLOWS || learner->state == HAS_FILE;
     if (!follows || !bfc_background_begin())
@@ -339,10 +341,11 @@ static bool look_ahead(struct learner *learner) {
 }
 
 /*
- * Whether the plan no longer fits: in one repetition of the loop less than a quarter of the
- * allocations got their planned places, or in several in a row less than half. To change between
- * plans often costs more than allocations without a place. So each time that a plan is dropped, the
- * number of such repetitions that is needed doubles; it falls again while plans fit.
+ * Whether the plan no longer fits, which is when `bad_periods` reaches `most_bad_periods`. A
+ * repetition of the loop in which less than half of the allocations got their planned places adds 1
+ * to `bad_periods`, one with less than a quarter adds BAD_PERIODS, and any other sets it to 0. To
+ * change between plans often costs more than allocations without a place. So `most_bad_periods`
+ * doubles each time that a plan is dropped, and falls again while plans fit.
  */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
@@ -411,8 +414,8 @@ static void stop_for_good(struct learner *learner) {
     learner->notes = NULL;
 }
 
-/* Frees a learner whose context has ended. False: the learner is kept, since others still refer to
- * its arena, which may still follow the learner's plans. */
+/* Frees a learner whose context has ended. False: the learner is kept for now, since there are
+ * other references to its arena, which may still follow the learner's plans. */
 static bool dismiss_learner(struct learner *learner) {
     stop_for_good(learner);
     if (bfc_load_acquire(&learner->arena->references) > 1)
@@ -441,8 +444,8 @@ static bool has_moved(struct learner *learner) {
 
 /* What the learning thread has found on a visit to all learners: sets how long it then sleeps. */
 struct need {
-    bool soon;  /* whether the next visit is to be soon, if the program makes calls at all */
-    bool moves; /* whether the program made calls since the last visit, or work is left */
+    bool soon;  /* whether to visit again soon, unless the program's last call is long ago */
+    bool moves; /* whether the program made calls since the last visit, or work is left to do */
 };
 
 static void attend_living(struct learner *learner, struct need *need) {

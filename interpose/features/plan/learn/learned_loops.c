@@ -50,9 +50,11 @@ static struct bfc_position recognise_as_planned(const struct bfc_learned_loops *
     return position;
 }
 
-/* A loop may run with allocations missing, or with others between its own. To recognise it, the
- * last ALIGNED allocations are aligned with it wherever FIRST_SAME of the last FIRST allocations
- * fit, at most TRIED times. It is recognised if ALIGNED_SAME of them match. */
+/* The program may run a loop with allocations missing, or with others between the loop's own. To
+ * recognise that, the last ALIGNED allocations are aligned with the loop. Alignments are tried that
+ * end at an event of the loop where FIRST_SAME of the last FIRST allocations have the loop's sizes,
+ * at most TRIED of them. The loop is recognised if ALIGNED_SAME of the ALIGNED allocations
+ * match. */
 enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
 
 /* Returns the loop's sizes backwards, twice in a row, so that every rotation of the loop is a part
@@ -190,7 +192,8 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
            found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-/* Looks for a loop in `usual`, which gets only those allocations that many repetitions have. */
+/* Writes into `usual` only those allocations that many repetitions have, and looks there for a
+ * loop. */
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;
@@ -201,7 +204,7 @@ static struct found find_usual(const struct events *events, struct events *usual
     return found;
 }
 
-/* Looks for a loop in all events, then in those alone that many repetitions have. */
+/* Looks for a loop in all events, then only in the allocations that many repetitions have. */
 static struct found find_learned_loop(const struct events *events, uint64_t wanted,
                                       struct events *usual, const struct loop_limits *limits) {
     struct found exact;

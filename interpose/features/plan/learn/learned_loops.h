@@ -31,9 +31,10 @@ struct bfc_position {
     uint32_t event;
 };
 
-/* Finds which known loop runs, and where, by the sizes of the last allocations, of which some may
- * differ, be missing or be additional. O(allocations of all loops) at worst, and some hundred
- * alignments of a few allocations. */
+/* Finds which known loop the program runs, and where in it the program is, by the sizes of the last
+ * allocations. Some of these may differ from the loop's, be missing or be additional. O(allocations
+ * of all loops) at worst, and some hundred alignments (planner/period/align.h) of a few
+ * allocations. */
 struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *learned_loops,
                                                 const struct events *events);
 
