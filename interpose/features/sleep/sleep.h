@@ -17,7 +17,7 @@
  * 3 The fall waits, by fences and for a limited time, for the work of all contexts that may use the
  *   memory.
  * 4 Ready memory goes back. The pages are frozen (pool/pages.h): a pool that has to grow waits for
- *   the turn as well. Frees, and allocations that free blocks can serve, go on, now and later.
+ *   the turn as well. Frees, and allocations that free blocks can serve, go on even while asleep.
  * 5 The contents of all pages go to the store.
  * 6 Each page is noted as asleep, unmapped and released. A page that the driver does not unmap
  *   stays where it is. At a context's end, pages that are not noted as asleep are given back.
@@ -71,7 +71,7 @@ CUresult bfc_wake_up(void);
  * that thread does it when it releases the lock. */
 void bfc_sleep_forget_ended(void);
 
-/* Starts the thread that puts the process to sleep, if the settings want that. */
+/* Starts the thread of sleeper_thread.c, if BFC_SLEEP_IDLE or BFC_SLEEP_QUANTUM is set. */
 void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published);
 
 /* Has the thread of sleeper_thread.c look at the requests in the published segment; starts that

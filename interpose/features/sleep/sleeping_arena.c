@@ -182,7 +182,7 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
 
 /* Tells the pool whether the pages are asleep; the pool never gives back the memory of sleeping
  * pages. False: the arena's context has ended, and the pool was told nothing. When a context ends,
- * bfc_pages_end gives back the pages that are not asleep by what the pool was told before. */
+ * bfc_pages_end gives back the pages that the pool does not know to be asleep. */
 static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
                        uint32_t count, bool asleep) {
     struct bfc_arena *arena = sleeping->arena;

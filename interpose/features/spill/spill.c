@@ -142,7 +142,7 @@ static void configure_pool(const struct bfc_options *options, struct bfc_pool_co
 }
 
 /* Makes an arena of host memory for the context of `home`, its arena of device memory, to which the
- * new arena keeps a reference. NULL: there is no host memory. */
+ * new arena keeps a reference. NULL: the host has no memory. */
 static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     const struct bfc_process *process = bfc_process();
     struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
