@@ -42,7 +42,7 @@ void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
-/* Gives the pages back to the device, and returns how many bytes. Asks `goes_on` before each page.
+/* Gives the pages back to the device, and returns their bytes. Asks `goes_on` before each page.
  * A page keeps its memory, and is removed from the list `pages`, if goes_on returns false or the
  * driver does not unmap the page. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));

@@ -94,8 +94,8 @@ static CUresult find_memory_in_context(void) {
 }
 
 /* The most searches for memory in one attempt to wake. With several devices one search for each may
- * not do: while one device is searched, the pages on the others are given back, and other jobs may
- * take that memory. */
+ * not be enough: while one device is searched, the pages on the others are given back, and other
+ * jobs may take that memory. */
 enum { SEARCHES = 8 };
 
 static CUresult create_all(void) {
