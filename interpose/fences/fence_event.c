@@ -46,8 +46,8 @@ static unsigned flags_of_event(const struct bfc_driver *driver) {
 
 /*
  * The context is made current, because an event belongs to the context that is current when it is
- * created. The thread's capture mode is relaxed even if no capture was seen yet, since this call is
- * outside the gate, so that a capture may begin meanwhile.
+ * created. The thread's capture mode is relaxed even if no capture was seen yet: this call is
+ * outside the gate, so the first capture may begin during it.
  */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
     bool pushed;

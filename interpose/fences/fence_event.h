@@ -2,9 +2,9 @@
  * CUDA events that show when a freed block may be handed out again. A fence has a list of them, one
  * for each context that it covers; a free in the order of a stream has one.
  *
- * An event of a fence is not reused while its fence is pinned or being recorded. One of a free in
- * the order of a stream may be, even while a thread queries it (stream_frees.c). No function here
- * takes a lock. Errors are the driver's.
+ * An event of a fence is not reused while the fence is pinned or being recorded. The event of a
+ * free in the order of a stream may be reused even while a thread queries it (stream_frees.c). No
+ * function here takes a lock. Errors are the driver's.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
@@ -60,7 +60,7 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 
 /* Returns CUDA_SUCCESS if all events of the list are complete, CUDA_ERROR_NOT_READY, or an error.
  * An event whose context is about to end counts as not ready until the context has ended, or the
- * attempt to end it has failed. The events' `users` do not count this query. */
+ * attempt to end it has failed. `users` does not count a query; the caller counts it. */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;
@@ -74,8 +74,8 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *events);
 
 /* Makes the later work of `context` wait on the device for all events of the list. If the context
- * of an event is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. The events' `users`
- * do not count this call. */
+ * of an event is about to end, returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. `users` does not
+ * count this call; the caller counts it. */
 static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, CUcontext context,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

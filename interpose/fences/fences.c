@@ -9,10 +9,10 @@
  *
  * The lock of the fences is a part of the gate (interpose/context/capture.h): a fence counts as
  * inside the gate while it has a number but is not recorded, or while a context is being made to
- * wait for it. So a free takes the lock only once and records its events without it; a poll takes
- * the lock twice, and once more for each query.
- *
- * While all pending fences are of one context, a poll queries fences at doubling distances.
+ * wait for it. So a free takes one lock, once, and records its events without it; a poll takes the
+ * lock twice, and once more for each query. While all pending fences are of one context, a poll
+ * queries fences at doubling distances, since a complete fence shows that all before it are
+ * complete.
  */
 #include "interpose/fences/fences.h"
 
@@ -57,9 +57,9 @@ struct bfc_fences {
     uint64_t capacity; /* number of entries in the ring, a power of two */
     /* how many pending fences cover another context than `usual`, or several contexts */
     size_t mixed;
-    /* the first context of the fence that was added when the ring was last empty */
+    /* the first context of the fence that was last added to an empty ring */
     CUcontext usual;
-    /* how far beyond the last complete fence the last poll's last successful query was */
+    /* the `step` (struct look) of the last poll's last successful query; 1: it had none */
     uint64_t stride;
     bfc_fence seen_recorded; /* no fence below this number is RECORDING; may lag behind */
     bfc_fence handed_out;    /* the highest fence passed to bfc_fences_announce */
@@ -173,8 +173,8 @@ static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *en
         clear_out(fences, entry);
 }
 
-/* Notes that the fences up to `fence` are complete, but none from the first one on that is not
- * recorded yet; void fences right behind them count as complete too. Then drops complete fences
+/* Notes that the fences up to `fence`, or only those before the first that is still being recorded,
+ * are complete; void fences right behind them count as complete too. Then drops complete fences
  * from the ring, up to the first that a thread has pinned. */
 static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
     enum state state;
@@ -187,8 +187,9 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
         drop_entry(fences, entry_of(fences, fences->first++));
 }
 
-/* Removes void fences at the end of the ring, so that their numbers are used again: no block has
- * them. Otherwise frees that fail repeatedly would fill the ring behind one incomplete fence. */
+/* Removes void fences at the end of the ring, so that frees that fail repeatedly do not fill it
+ * behind one incomplete fence. The numbers of the void fences are used again, since no block has
+ * them. */
 static void drop_void_lasts(struct bfc_fences *fences) {
     while (fences->next > fences->done + 1 && state_of(entry_of(fences, fences->next - 1)) == VOID)
         drop_entry(fences, entry_of(fences, --fences->next));
@@ -349,8 +350,9 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
     unlock_fences(fences);
 }
 
-/* The next query of a poll. The first is as far beyond the last complete fence as the last poll
- * got. Each success doubles the distance; after a failure the first pending fence is queried. */
+/* The next query of a poll: of the fence whose number is the last complete one plus `step`. The
+ * first step is the `stride` of struct bfc_fences; a success doubles the step, a failure sets it to
+ * 1. */
 struct look {
     /* the events of `fence`, which is pinned; NULL: this poll makes no further query */
     struct event *events;
@@ -530,8 +532,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
     return last;
 }
 
-/* If the context that owns the pool already waits for this fence or a later one, there is nothing
- * to do. `handed_out` need not rise then, since it is at least as high as `ordered`. */
+/* Does nothing if the context that owns the pool already waits for this fence or a later one
+ * (`ordered`). That one was announced, so `handed_out` is already at least as high. */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
     if (fence <= bfc_load_acquire(&fences->ordered))

@@ -37,8 +37,8 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
  * asked while a capture is under way. */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
-/* Waits, a second at most, until the polls under way have ended: while a poll queries a fence, that
- * fence does not count as complete for other threads. Returns whether there were any polls. */
+/* Waits, a second at most, until the polls under way have ended. Only then do other threads see all
+ * that these polls have found to be complete. Returns whether there were any polls. */
 bool bfc_fences_await_polls(struct bfc_fences *fences);
 
 /* Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
@@ -56,8 +56,8 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
  * to `last` are complete. */
 void bfc_fences_pass(struct bfc_fences *fences, CUcontext context, bfc_fence last);
 
-/* Return the highest fence that is recorded (an unrecorded one's number may still go to another),
- * and the highest that is known to be complete; BFC_NO_FENCE: there is none. */
+/* Return the highest fence that is recorded (if the record of a higher one fails, its number is
+ * used again), and the highest that is known to be complete; BFC_NO_FENCE: there is none. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 bfc_fence bfc_fences_known(struct bfc_fences *fences);
 
@@ -86,13 +86,13 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 bfc_fence bfc_fences_announced(struct bfc_fences *fences);
 
 /*
- * To be called before a context ends: bfc_fences_suspend_context waits, a second at most, for calls
- * that use the context's events (the end may depend on what the thread of such a call does next).
- * Until bfc_fences_conclude_context no further call uses those events, the context's fences do not
+ * To be called before a context ends: bfc_fences_suspend_context waits for calls that use the
+ * context's events, but a second at most, since such a call may return only after the end. Until
+ * bfc_fences_conclude_context no further call uses those events, the context's fences do not
  * complete, and no fence is recorded in it.
  *
  * bfc_fences_conclude_context: if the context has `ended`, its events count as complete, and no
- * call with them may be under way; if it has not ended after all, they are used again.
+ * call may be using them any more; if the attempt to end it has failed, they are used again.
  */
 void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context);
 void bfc_fences_conclude_context(struct bfc_fences *fences, CUcontext context, bool ended);

@@ -1,9 +1,9 @@
 /*
- * The library's own threads, and the two variables (`working` and `stopping`) by which background
- * work and the process's exit see each other.
+ * The library's own threads, and the two variables (`working` and `stopping`) by which these
+ * threads and the exiting process know of each other.
  *
  * pthread_create and pthread_attr_setstacksize are looked up, because before glibc 2.34 they are in
- * libpthread, which a process without a driver may lack. sigprocmask is used in place of
+ * libpthread, which a process without a driver may not have loaded. sigprocmask is used in place of
  * pthread_sigmask, which would need glibc 2.32; in Linux it changes only the calling thread's mask.
  */
 #include "interpose/host/background.h"
@@ -59,8 +59,8 @@ static void stop_work(void) {
     bfc_await_zero(&working, BFC_NS_PER_SECOND);
 }
 
-/* Stops the background threads at exit, before the driver's exit handlers run, which were
- * registered before the threads were started. The wait is bounded, since a thread's last call may
+/* Stops the background threads at exit, before the driver's exit handlers run: those were
+ * registered earlier, so they run later. The wait is bounded, since a thread's last call may
  * wait for work of the device that never ends. A forked child has no such threads. */
 static void stop_at_exit(void *unused) {
     (void)unused;

@@ -1,11 +1,11 @@
 /*
  * Finds functions of the C library by a walk over the dynamic symbol tables of the loaded objects.
  *
- * A sanitizer's runtime that is preloaded before this library calls this library's dlsym before it
- * can serve the functions of the C library that it replaces (strcmp, dl_iterate_phdr). So the
- * functions here that dlsym needs call none of those, and are not instrumented. The loader's list
- * of objects begins with those of the process's start, which are never unloaded; the C library is
- * among them.
+ * If a sanitizer's runtime is preloaded before this library, it replaces functions of the C library
+ * (strcmp, dl_iterate_phdr), and calls this library's dlsym before its replacements work. So the
+ * functions here that dlsym needs call no such function, and are not instrumented. The loader's
+ * list of objects begins with those of the process's start, which are never unloaded; the C library
+ * is among them.
  */
 #include "interpose/host/c_library.h"
 
@@ -206,9 +206,9 @@ struct link_map *bfc_object_of(const void *address) {
     return map;
 }
 
-/* Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which may not be loaded. It is loaded by
- * the function with which the C library loads its own modules (for iconv), which requires a flag
- * that only the C library uses. */
+/* Before glibc 2.34, dlsym and dlopen are in libdl.so.2, which may not be loaded. It is loaded here
+ * by __libc_dlopen_mode, by which the C library loads its own modules (for iconv); that function
+ * requires a flag that is internal to the C library. */
 NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
     const int flag_of_dlopen = INT_MIN;
     void *(*load)(const char *, int);
@@ -217,7 +217,7 @@ NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
 }
 
 /* Looks a function up and stores the result in `*found`. Relaxed order suffices, since every thread
- * finds the same address of code. */
+ * finds the same address, and reads no data that another thread has written before it. */
 NO_SANITIZER static void *find_once(void **found, const char *name) {
     void *function = bfc_load_relaxed(found);
     if (!function) {

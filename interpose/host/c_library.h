@@ -2,11 +2,11 @@
  * Finds the C library's own functions, for any version of it, even where the library or another
  * preloaded one exports a function of that name.
  *
- * They are found by a walk over the symbol tables of the loaded C library. dlsym, dlopen and dlvsym
- * need this, because dlvsym requires a symbol version that differs between glibc versions and
- * processors, and RTLD_NEXT requires a dlsym. Functions that moved between libraries (glibc 2.34
- * absorbed libpthread and libdl) need it, because a linked reference would demand the build
- * machine's version and fail on an older machine.
+ * They are found by a walk over the symbol tables of the loaded C library. The real dlsym, dlopen
+ * and dlvsym are found by nothing else: dlvsym requires a symbol version, which differs between
+ * glibc versions and processors, and RTLD_NEXT requires dlsym. Functions that moved between
+ * libraries (glibc 2.34 absorbed libpthread and libdl) are found this way too, because a linked
+ * reference would demand the build machine's version and fail on an older machine.
  */
 #ifndef BFC_INTERPOSE_C_LIBRARY_H
 #define BFC_INTERPOSE_C_LIBRARY_H

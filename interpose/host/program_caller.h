@@ -1,8 +1,8 @@
 /*
  * Which code of the program made the CUDA runtime call that the calling thread is in: a return
  * address, or 0 outside of such a call. The runtime calls the driver, and so reaches the library's
- * hooks; if one of them records the call stack, it begins at this address, since the runtime's own
- * frames are of no interest to users.
+ * hooks. If a hook records the call stack, the record begins at this address, since the runtime's
+ * own frames are of no interest to users.
  */
 #ifndef BFC_INTERPOSE_PROGRAM_CALLER_H
 #define BFC_INTERPOSE_PROGRAM_CALLER_H

@@ -29,9 +29,9 @@ void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigpending(&quiet->pending);
 }
 
-/* Consumes the signals that the library's system calls have raised. The kernel delivers a signal of
- * this thread before one of the whole process, so it is the library's own signal that is
- * consumed. */
+/* Consumes the signals that the library's system calls have raised in this thread. If the same
+ * signal was sent to the whole process meanwhile, that one stays pending, since the kernel delivers
+ * a thread's own signals first. */
 void bfc_quiet_end(const struct bfc_quiet *quiet) {
     const struct timespec at_once = {0};
     int reason = errno;
@@ -81,16 +81,16 @@ __attribute__((constructor)) static void remember_standard_error(void) {
     first_inode = status.st_ino;
 }
 
-/* Whether files of this type have inodes of their own. There are types, such as event counters, all
- * files of which share one inode. */
+/* Whether files of this type have inodes of their own, by which they are told apart. All event
+ * counters (eventfd), for example, share one inode. */
 static bool has_kind(const struct stat *status) {
     return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode) || S_ISFIFO(status->st_mode) ||
            S_ISSOCK(status->st_mode);
 }
 
-/* Whether descriptors 1 and 2 are the same file, as when a program has put its log file on both
- * with dup2: opened in the same mode, and inherited by children. The two ends of a pipe are the
- * same file, too, but their modes differ. */
+/* Whether the program seems to have put both standard streams on one file with dup2, such as a log:
+ * descriptors 1 and 2 are the same file, opened in the same mode, and inherited by children. (The
+ * two ends of a pipe are the same file, too, but their modes differ.) */
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);

@@ -1,6 +1,6 @@
 /*
- * Has functions called when a thread ends, by glibc's registry (since 2.18). A pthread key would
- * take one of the few that the program has, and is in libc.so.6 only since 2.34.
+ * Has functions called when a thread ends, by glibc's registry (since 2.18). No pthread key is
+ * used: a process has few of them, and their functions are in libc.so.6 only since 2.34.
  */
 #ifndef BFC_INTERPOSE_THREAD_EXIT_H
 #define BFC_INTERPOSE_THREAD_EXIT_H

@@ -1,9 +1,9 @@
 /*
  * Block attributes: whether SYNC_MEMOPS is set for a live block, and the IPC handle that the
- * library gave out for it, stored by the block's id, which is never reused. Few programs need any.
+ * library gave out for it, stored by the block's id, which is never reused. Few blocks have any.
  *
- * A hash table under a lock, which is not held across calls to other files. A process without
- * attributes pays one load a free. Thread-safe.
+ * They are in a hash table under a lock, which is not held across calls to other files. While no
+ * block has attributes, they cost a free one load. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_BLOCK_ATTRIBUTES_H
 #define BFC_INTERPOSE_BLOCK_ATTRIBUTES_H

@@ -20,9 +20,9 @@ static const struct bfc_feature *find_exporter(void) {
     return NULL;
 }
 
-/* The driver's handle of a region also stands for the block at the region's start, and for no other
- * block; pages have no handle. A block that was allocated from the pool before the first export
- * cannot be moved, so its export may fail. */
+/* An importer of the driver's handle of a region gets the region's start, so the handle serves the
+ * block there and no other; pages have no handle. From the first export on, allocations are the
+ * driver's; but a block that the pool handed out before cannot be moved, so its export may fail. */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
     if (span->start == span->block.region_start && !span->block.paged) {
@@ -85,7 +85,8 @@ static bool is_within(CUdeviceptr pointer, size_t size, const struct bfc_pointer
 
 /* Finds the pooled block that a range stands for. Ranges consist of pages of the host's page size;
  * a block need not begin or end at one, so programs round its start down and its end up. The range
- * stands for a block in its first page that, rounded this way, holds the whole range. */
+ * stands for a block if a part of the block lies in the range's first page, and the block, rounded
+ * this way, holds the whole range. */
 static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *span) {
     uint64_t page = page_size();
     for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
@@ -96,8 +97,8 @@ static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *
     return false;
 }
 
-/* If the range is in a pool but not within one live block, the driver is asked about address 0
- * instead. That address is aligned, so the driver's error is the one for a range without memory. */
+/* If the range is in a pool but not within one live block, the driver's error is that for address
+ * 0, where no memory is. (BFC_NOWHERE is not aligned, for which the driver has another error.) */
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags) {
     struct bfc_pointer span;
@@ -125,8 +126,8 @@ static bool is_foreign(CUdeviceptr pointer) {
     return span.kind == BFC_POINTER_FOREIGN;
 }
 
-/* Only the range's two ends are looked at: if both are the program's, so is what lies between them,
- * or the driver refuses the range because not all of it is mapped. */
+/* Only the range's two ends are looked at. If both are the program's, either the whole range is, or
+ * a part of it is not mapped, so that the driver refuses it. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
     bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
     return foreign ? pointer : BFC_NOWHERE;

@@ -2,12 +2,11 @@
  * Handles of pooled blocks for other processes and devices: IPC handles and dma-buf descriptors.
  *
  * The driver would export a block's whole region, and an importer would read the region's first
- * block. So a feature that exports blocks gives a handle of its own, which a preloaded importer
- * understands and no other takes for the driver's.
+ * block. So a feature that exports blocks gives out a handle of its own. An importer with this
+ * library understands that handle; without the library, the driver refuses it.
  *
- * BFC_IPC=off serves importers without the preload, and is what a library without such a feature
- * does: from the first export on, every allocation of this process is the driver's own, and so are
- * its handles.
+ * With BFC_IPC=off, or without such a feature, importers need no preload: from the first export on,
+ * the driver itself serves all allocations of this process and exports them.
  *
  * Each function has the driver's own signature, result and thread-safety; no lock is held across a
  * driver call.
@@ -33,7 +32,7 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
  * behind them, which the program must not get hold of, unmap or map over. */
 CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
-/* whether an IPC handle of the driver's own was asked for (BFC_IPC=off); stays true */
+/* whether an IPC handle of the driver's own was ever asked for (BFC_IPC=off) */
 extern bool bfc_has_exported_native;
 
 /* Whether the driver itself must serve allocations, because BFC_IPC=off is set and this process has

@@ -8,8 +8,8 @@
 #include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/sharing.h"
 
-/* Added to a block's id for CU_POINTER_ATTRIBUTE_BUFFER_ID: above all ids that a driver counts up
- * to, and positive where a program keeps an id signed. */
+/* Added to a block's id for CU_POINTER_ATTRIBUTE_BUFFER_ID. The sum is above all ids that a driver
+ * counts up to, and positive even if a program stores it as a signed number. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)
 
 static bool is_ours(const struct bfc_pointer *span) {
@@ -39,7 +39,7 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
     return CUDA_SUCCESS;
 }
 
-/* Makes the block safe to use by devices other than its context's, such as a network card. */
+/* To be called before devices other than the context's, such as a network card, use the block. */
 static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     if (span->kind != BFC_POINTER_POOLED)
         return CUDA_SUCCESS;
@@ -72,9 +72,9 @@ static bool put_truth(void *data, bool value) {
     return true;
 }
 
-/* The functions below write the answer for one attribute where the driver's is wrong for a block;
- * false: the driver's is right. answer_for_pages is for pages, about which the driver answers
- * otherwise than about memory of cudaMalloc. */
+/* The functions below replace the driver's answer for one attribute where it is wrong for a block;
+ * false: it is right. answer_for_pages gives the answers that the driver has for memory of
+ * cudaMalloc. */
 static bool answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
                              void *data) {
     switch ((int)attribute) {
@@ -123,7 +123,7 @@ static uint64_t mapping_end(const struct bfc_pointer *span) {
     return (span->start + span->size + MAPPED_PAGE - 1) & ~(MAPPED_PAGE - 1);
 }
 
-/* writes the block's answer where the driver's, for its region, differs; false: it does not */
+/* replaces the driver's answer, which is for the region, by the block's; false: they are equal */
 static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
     if (bfc_pointer_is_spilled(span) && answer_for_spilled(span, attribute, data))
@@ -148,9 +148,9 @@ static bool answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
     }
 }
 
-/* Answers for a spilled block. The driver is asked, too: its answer counts for attributes that
- * answer_for_span does not know, and so does any error but CUDA_ERROR_INVALID_VALUE, which the
- * driver may return for host memory. */
+/* Answers for a spilled block. The driver is asked, too: its answer holds where answer_for_span has
+ * none, and its errors are returned, except CUDA_ERROR_INVALID_VALUE where answer_for_span has an
+ * answer: the driver may return that error because the memory is the host's. */
 static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                   void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
@@ -169,8 +169,8 @@ CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
     bfc_pointer_lookup(pointer, &span);
     if (bfc_pointer_is_spilled(&span))
         return spilled_attribute(driver, &span, data, attribute, pointer);
-    /* A program asks for P2P_TOKENS to register the block with a network card, and the driver then
-     * sets SYNC_MEMOPS. */
+    /* A program asks for P2P_TOKENS to register the block with a network card. The driver then sets
+     * SYNC_MEMOPS for the whole region. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
     CUresult result = registers ? show_region(driver, &span) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
@@ -203,7 +203,7 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
     bfc_pointer_lookup(pointer, &span);
     if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value) {
         CUresult got = driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
-        /* the driver says NOT_SUPPORTED of pages, but INVALID_VALUE of memory of cudaMalloc */
+        /* this is the error for memory of cudaMalloc; for pages the driver has another */
         return is_ours(&span) && got == CUDA_ERROR_NOT_SUPPORTED ? CUDA_ERROR_INVALID_VALUE : got;
     }
     unsigned on;

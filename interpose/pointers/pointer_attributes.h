@@ -1,10 +1,10 @@
 /*
  * What a program may ask about a pointer: for a pooled one, answers for its block.
  *
- * The driver is always asked first. So its errors stay its own, and so do answers that do not
- * depend on where the block lies. For memory that was freed, the driver is asked about an address
- * where nothing is. Each function has the driver's own signature, result and thread-safety; no lock
- * is held across a driver call.
+ * The driver is asked first, except in some cases for spilled blocks. Its errors are passed on, and
+ * so are answers that do not depend on where the block lies. For memory that was freed, the driver
+ * is asked about an address where nothing is. Each function has the driver's own signature, result
+ * and thread-safety; no lock is held across a driver call.
  */
 #ifndef BFC_INTERPOSE_POINTER_ATTRIBUTES_H
 #define BFC_INTERPOSE_POINTER_ATTRIBUTES_H

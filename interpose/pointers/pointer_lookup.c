@@ -17,9 +17,9 @@ static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct 
     span->arena = arena;
 }
 
-/* Whether the address lies in a region that is being given back to the driver and is still
- * allocated. Once the driver has taken the region back, its addresses may be another
- * allocation's. */
+/* Whether the address lies in a region that is being given back, and that the driver still has.
+ * Once the driver has taken the region back, the address may belong to another allocation, which is
+ * not the pool's. */
 static bool is_leaving(CUdeviceptr pointer) {
     uint64_t start, bytes;
     CUdeviceptr driver_start = 0;

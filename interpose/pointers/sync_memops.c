@@ -30,7 +30,7 @@ static bool note_state(const struct bfc_pointer *span, bool on) {
         BFC_TELL_FEATURES(set_import_sync_memops, span->id, on);
     else if (on || bfc_sync_memops_is_set(span))
         noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
-    if (on) /* from now on another device may read and write the block */
+    if (on) /* from now on devices may use the block without a submission of the program */
         BFC_TELL_COUNTER(bar());
     if (on && noted)
         bfc_store_relaxed(&bfc_sync_memops_used, true);
@@ -45,12 +45,12 @@ static bool has_pages(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
 }
 
-/* Asks the driver whether the program may set SYNC_MEMOPS now, by clearing the driver's own
- * attribute, which is off already; the program gets the answer. For pages the driver does not
+/* Asks the driver whether the program may set SYNC_MEMOPS now: clears the driver's own attribute,
+ * which is off anyway, and returns the result for the program. For pages the driver does not
  * support the attribute, which is no error here. */
 static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
                            CUdeviceptr pointer) {
-    /* By NVIDIA's documentation all synchronous copies and sets of host memory wait anyway. */
+    /* NVIDIA documents that synchronous copies and sets of host memory wait in any case. */
     if (bfc_pointer_is_spilled(span))
         return CUDA_SUCCESS;
     CUresult result = clear_drivers_own(driver, pointer);

@@ -1,11 +1,10 @@
 /*
  * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of pooled and imported blocks.
  *
- * The driver keeps this attribute for each of its allocations: for a region, which a block shares
- * with others, and not for pages, where it refuses the attribute. So the driver's own attribute
- * stays off: what the program sets is stored with the block, and a synchronous copy or set
- * (interpose/driver/hooked_calls.h) of a block with the attribute waits for its stream.
- * Thread-safe.
+ * The driver would set this attribute for a block's whole region, and refuses it for pages. So the
+ * driver's own attribute stays off. What the program sets is stored with the block, and after a
+ * synchronous copy or set (interpose/driver/hooked_calls.h) of a block with the attribute, the
+ * library waits for the stream of that call. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_SYNC_MEMOPS_H
 #define BFC_INTERPOSE_SYNC_MEMOPS_H

@@ -24,9 +24,9 @@ static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_ar
         log_fallen_back(arena, "a fence over peers' work, or later than its free, is not complete");
 }
 
-/* Whether pending blocks may be handed out at once, so that the device orders later work behind
- * their fences. Not if there are several contexts, as there always are with peer access, nor while
- * the fence lazy_until is not complete. */
+/* Whether pending blocks may be handed out at once, with later work ordered behind their fences on
+ * the device. They may not while there are several contexts, as there always are with peer access,
+ * nor while the fence lazy_until is not complete. */
 static inline bool may_reorder(struct bfc_arena *arena) {
     return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
@@ -52,10 +52,10 @@ static inline bool wants_pending(const struct bfc_driver *driver, struct bfc_are
  * Makes the context's later work wait on the device for the fence of a pending block. False without
  * an error: the block went back to the pool, and no pending block may be handed out now.
  *
- * The fence is announced (bfc_fences_announce), then may_reorder is checked again. A thread that
- * makes another context counts that context, then waits for announced fences; so one of the two
- * threads sees the other. may_reorder is checked before as well, so that no fence is announced for
- * which only the host may wait, such as one over peers' work; the block's own never becomes one.
+ * A fence for which only the host may wait, such as one over peers' work, must not be announced
+ * (bfc_fences_announce), so may_reorder is checked before. It is checked again afterwards: a thread
+ * that makes another context counts the context, and then waits for announced fences. So either
+ * that thread sees this fence, or this thread sees that context.
  */
 static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct bfc_block_info *block, CUresult *result) {
@@ -85,8 +85,8 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* Hands out a block. `placer`, if not NULL, follows a plan (BFC_PLAN) and is asked first; if its
- * block cannot be used, the pool alone is asked again. */
+/* Hands out a block. `placer`, if not NULL, follows a plan (BFC_PLAN) and is asked first. If its
+ * block is pending and may not be used now, the pool is asked for one that is not pending. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
                                                enum bfc_reuse_how how, unsigned flags,
@@ -164,7 +164,7 @@ static void log_several(void) {
 }
 
 /* The new context is counted before this thread waits for the fences of blocks that were handed
- * out: once there are several contexts, mode ordered hands out no more pending blocks. */
+ * out. With several contexts mode ordered hands out no more pending blocks, so none is missed. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
     bfc_contexts_review(driver);

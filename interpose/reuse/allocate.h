@@ -18,9 +18,8 @@ enum bfc_reuse_how {
 
 /* How an allocation ended. */
 struct bfc_outcome {
-    CUdeviceptr pointer; /* the block's address; set where the allocation returns CUDA_SUCCESS */
-    enum bfc_status
-        status; /* the pool's status; also BFC_OK where the pool was not asked, or a wait failed */
+    CUdeviceptr pointer;    /* the block's address; set where the allocation returns CUDA_SUCCESS */
+    enum bfc_status status; /* the pool's status; also BFC_OK if the failure was not the pool's */
     /* unless `status` is BFC_OK: what the driver answered last when the pool asked for memory;
      * CUDA_SUCCESS: the driver was not asked */
     CUresult error;
@@ -44,8 +43,8 @@ CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_ar
  * may. */
 CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Whether there is, or may be, a context that no hook has seen. Records such a context if it is
- * found. */
+/* Whether there is a context that no hook has seen, or that cannot be ruled out. If such a context
+ * is found, it is recorded. */
 bool bfc_reuse_has_company(const struct bfc_driver *driver);
 
 /* Records a context that may be new. Before it can do work, the host waits for the fences of blocks

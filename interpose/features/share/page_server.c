@@ -21,13 +21,13 @@ enum {
     TIMEOUT_MS = 2000, /* how long to wait for an importer's next request */
     SETTLED_SECONDS = 10,
 };
-/* How long the thread pauses when it was woken and sent no page. Otherwise a process that wakes the
- * thread without end would take up a processor. */
+/* How long the thread pauses after it was woken and sent no page, so that a process that wakes it
+ * again and again does not keep a processor busy. */
 #define REST_NS 1000000L
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* the process whose thread was started, not a forked child; 0: none was */
+    pid_t pid; /* the process that started the thread, which a forked child lacks; 0: none */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -51,8 +51,9 @@ static uint64_t answer_request(const struct bfc_local *importer,
     return sent ? reply.count : 0;
 }
 
-/* Answers the next request of an importer; returns how many pages were sent, or 0, which ends the
- * connection. Pages must be requested in order, and each once, so that every connection ends. */
+/* Answers the next request of an importer, which must begin with the block's page `first`; returns
+ * how many pages were sent. 0 ends the connection. Since pages must be requested in order, and each
+ * only once, every connection ends. */
 static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];
@@ -65,8 +66,8 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     return request.first == first ? answer_request(importer, &request) : 0;
 }
 
-/* Removes the socket of an importer that was killed. A socket younger than SETTLED_SECONDS stays,
- * since its importer may be about to listen. */
+/* Removes a socket on which no process listens, as one stays when an importer is killed. A socket
+ * younger than SETTLED_SECONDS stays, since its importer may be about to listen. */
 static void remove_left_over(const char *path) {
     struct stat status;
     if (bfc_file_status_at(AT_FDCWD, path, &status) && status.st_uid == geteuid() &&
@@ -91,8 +92,8 @@ static uint64_t answer_caller(const char *name) {
     return done;
 }
 
-/* Lists the sockets of waiting importers. The folder is closed before any of the importers is
- * answered, since that may take long. */
+/* Lists the sockets of waiting importers. The folder's descriptor is closed before the importers
+ * are answered, since answering them may take long. */
 static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     char prefix[BFC_CALLER_NAME];
     unsigned count = 0;

@@ -5,11 +5,11 @@
  * An export is a token (token.h), valid until the block is freed. Pages have no handle that could
  * be exported, so importers ask the exporter for file descriptors of them (page_exports.h).
  *
- * The driver maps whole regions. Blocks of one region share its mapping, and the driver is called
- * again only for a block that is open already: old drivers refuse to open a handle twice, new ones
- * count how often it is open. A close names the pointer that opening returned; the driver unmaps
- * the region after the last close. A block in pages has a mapping of its own (page_imports.h),
- * which is opened again without the driver.
+ * The driver maps whole regions. A further block of a mapped region is opened without a driver
+ * call. If the program opens a block that is open already, the driver is called and decides: old
+ * drivers refuse to open a handle twice, new ones count how often it is open. The driver unmaps the
+ * region after the last close. A block in pages has a mapping of its own (page_imports.h), and no
+ * driver call is needed to open the block again.
  *
  * Opening and closing return what the driver's functions would return. Thread-safe; no lock is held
  * across a driver call.
@@ -24,7 +24,7 @@
 CUresult bfc_export_token(const struct bfc_driver *driver, CUipcMemHandle *handle,
                           const struct bfc_pointer *span);
 
-/* Makes the token of a block that was freed invalid. */
+/* Makes a token invalid, because its block was freed. */
 void bfc_export_token_ended(const CUipcMemHandle *handle);
 
 CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
@@ -42,7 +42,8 @@ bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 
-/* Forgets the mappings that were opened in a context that has ended, and unmaps pages in them. */
+/* Forgets the mappings that were opened in a context that has ended. Pages outlive the context, so
+ * their mappings are unmapped here; the driver has unmapped the regions. */
 void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "interpose/features/share/siphash.h"
 
-/* The first word of a token. Its last byte is the version of the token's layout; no text
- * begins with its first byte, so that no text is taken for a token. */
+/* The first word of a token. The last byte is the version of the token's layout. No text begins
+ * with the first byte (in UTF-8 it continues a character), so no text is taken for a token. */
 static const uint8_t magic[8] = {0xbf, 'C', 'I', 'P', 'C', 0xbf, 0x00, 0x01};
 
 enum {

@@ -3,10 +3,11 @@
  * handle, which would stand for the block's whole region.
  *
  * A token names a row of the exporting process's table (interpose/features/share/token_table.h),
- * which holds the driver's handle of the region and the block's offset, and carries a random key
- * that no file holds. Token and row are sealed with a keyed check value (SipHash-2-4): a token that
- * was truncated or made up, or whose block was freed, matches no row, and a row that was changed or
- * is being written matches no token. A driver without this library rejects a token as a handle.
+ * which holds the driver's handle of the region and the block's offset. The token also has a random
+ * key that is stored in no file. Token and row are sealed with a keyed check value (SipHash-2-4): a
+ * token that was truncated or made up, or whose block was freed, matches no row, and a row that was
+ * changed or is being written matches no token. In a process without this library the driver
+ * rejects a token as an invalid handle.
  *
  * Nothing here allocates, locks or calls the system.
  */

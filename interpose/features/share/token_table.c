@@ -56,8 +56,8 @@ static int open_own(int flags) {
     return bfc_open(path, flags | O_NOFOLLOW, 0600);
 }
 
-/* Writes to the file. The signal that a write beyond the process's limit of file sizes raises is
- * suppressed. */
+/* Writes to the file. A write beyond the process's limit of file sizes fails without raising
+ * SIGXFSZ. */
 static bool write_quietly(int file, const void *bytes, size_t size, off_t offset) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
@@ -79,7 +79,7 @@ static bool make_table(void) {
     table.rows = table.unused_count = 0;
     const struct head head = {.wakeup = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
-    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* the umask may narrow the mode */
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* open applied the umask */
                 write_quietly(file, &head, sizeof head, 0);
     if (file >= 0)
         close(file);
@@ -201,8 +201,8 @@ int bfc_token_table_open(const struct bfc_token *token, int flags) {
     return -1;
 }
 
-/* Reads the row that a token names. A row that does not match the token, and changed between two
- * reads, is being written by its process at that time, so it is read again. */
+/* Reads the row that a token names. If the row does not match the token, it is read again, until it
+ * matches or two reads are equal: while the reads differ, the row's process is writing the row. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {

@@ -3,11 +3,11 @@
  * (interpose/features/share/token.h) after a head, which holds a futex by which importers wake the
  * process.
  *
- * The file lies next to the segment in /dev/shm, mode 0600, under a random name, from the process's
- * first export to its end; files of killed processes are removed by later ones
+ * The file lies next to the segment in /dev/shm, mode 0600, under a random name, from the first
+ * export until the process ends; if the process was killed, a later process removes the file
  * (segment/left_over.h). Whole rows are read and written, never mapped, so that a file which
- * another process truncates causes an error and no signal. Exports and imports are rare, and no
- * descriptor stays open between them, since a program may close all that it does not know.
+ * another process truncates causes an error and no signal. The file is opened anew for each export
+ * and import: these are rare, and a program may close descriptors that it did not open.
  *
  * Thread-safe; the table's lock is held across file calls only.
  */
@@ -46,7 +46,7 @@ enum { BFC_TABLE_HEAD = 4096 }; /* bytes of a table's file before the first row 
 
 enum bfc_table_answer {
     BFC_TABLE_FOUND,
-    BFC_TABLE_DAMAGED, /* the token was made by no process, or has been changed since */
+    BFC_TABLE_DAMAGED, /* the token's check value is wrong: the token was made up or changed */
     BFC_TABLE_MISSING, /* the exporter has ended, is another user's, or has another /dev/shm */
     BFC_TABLE_UNSAFE,  /* other users could have written the file */
     BFC_TABLE_STALE,   /* the block was freed */
@@ -57,10 +57,11 @@ enum bfc_table_answer {
 enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row);
 
 /* What the calling process sleeps on until importers wake it: a futex in the head of its table.
- * Waiting needs no open descriptor, only a mapping of the head. This library does not access the
- * mapping, but reads and writes the futex's word through the file. */
+ * Waiting needs no open descriptor, only a mapping of the head. This library reads and writes the
+ * futex's word through the file, since an access to the mapping of a truncated file would raise a
+ * signal. */
 struct bfc_wakeup {
-    struct bfc_token table; /* has only the fields that name this process's table */
+    struct bfc_token table; /* only the fields that name this process's table are set */
     void *head;             /* the head of the table, mapped until the process ends */
 };
 

@@ -42,7 +42,7 @@ bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word) {
 }
 
 /* Increments the futex's word in the file. Two processes that do so at once may write the same
- * value, which still differs from the value before, so that the sleeping process wakes. */
+ * value, but it differs from the value that both have read, so the sleeping process wakes. */
 static bool change_word(int file) {
     uint32_t word;
     struct bfc_quiet quiet;

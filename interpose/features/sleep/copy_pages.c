@@ -69,8 +69,9 @@ static CUresult end_out(const struct transfer *t, uint64_t done) {
     return *t->error ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-/* Waits for the copies in both streams. A wait that fails is made again: the caller unmaps pages
- * after a failed copy, and a copy that is still under way would then fail the whole context. */
+/* Waits for the copies in both streams. A failed wait is repeated, because it does not show that
+ * the copy has ended: the caller unmaps pages after a failed copy, and a copy still under way would
+ * then fail the whole context. */
 static CUresult wait_for_both(const struct transfer *t, CUresult result) {
     for (int i = 0; i < 2; i++)
         for (int tries = 0; tries < 8; tries++) {

@@ -57,9 +57,9 @@ static bool is_ours(const struct bfc_arena *arena) {
     return !bfc_arena_is_host(arena);
 }
 
-/* Returns why some context of the process forbids sleep; NULL: none does. A context in which
- * nothing was allocated forbids it: its work may copy to and from other contexts' memory, and
- * nothing waits for that work, since the context has no arena. */
+/* Returns why some context of the process forbids sleep; NULL: none does. A context without an
+ * arena, since nothing was allocated in it, forbids sleep: its work may use other contexts' memory,
+ * and without the fences of an arena nothing can wait for that work. */
 static const char *find_company(void) {
     struct bfc_arena *arena = NULL;
     unsigned own = 0;
@@ -213,7 +213,8 @@ static const char *prepare_fall(char *text, size_t size) {
     return why ? why : find_interruption();
 }
 
-/* Returns how many bytes of all pools are still on the device, also of pools without pages. */
+/* Returns how many bytes of the pools of device memory are still on the device, in pages or
+ * regions. */
 static uint64_t find_kept(void) {
     struct bfc_arena *arena = NULL;
     struct bfc_pool_stats stats;

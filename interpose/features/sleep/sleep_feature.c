@@ -15,8 +15,8 @@ static int wake_for_pool(void *arena) {
     return bfc_process_is_forked() ? CUDA_ERROR_NOT_INITIALIZED : (int)bfc_wake_up();
 }
 
-/* Adds the call that wakes the process to the page calls which the feature `pages` has given the
- * pool; that feature is registered before this one. */
+/* Gives the pool a copy of the driver calls for its pages that has in addition the call which wakes
+ * the process. The feature `pages`, which sets those calls, is registered before this one. */
 static void serve_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
                        struct bfc_upstream *upstream) {
     (void)driver;

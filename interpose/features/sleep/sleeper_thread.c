@@ -27,9 +27,10 @@
  * it, the thread checks four times within BFC_SLEEP_IDLE whether the program is idle. */
 #define DUE_PERIOD_NS (20 * MS)
 #define LEAST_PERIOD_NS (5 * MS)
-/* When another job asks this one to sleep before BFC_SLEEP_IDLE has passed, this job does so if it
- * has been awake for BFC_SLEEP_QUANTUM, and idle for LEAST_IDLE_NS and for IDLE_FALLS times as long
- * as it last took to fall asleep: falling asleep and waking would take about that long again. */
+/* If another job asks this one to sleep before BFC_SLEEP_IDLE has passed, this job falls asleep
+ * only if it has been awake for BFC_SLEEP_QUANTUM, and idle for both LEAST_IDLE_NS and IDLE_FALLS
+ * times as long as it last took to fall asleep: it should have been idle for about the time that
+ * falling asleep and waking will take. */
 #define LEAST_IDLE_NS (100 * MS)
 #define IDLE_FALLS 2
 /* A job that works stays awake for at least TURN_FALLS times as long as it last took to fall

@@ -50,7 +50,7 @@ static uint64_t *asleep_of(struct bfc_sleeping_arena *sleeping) {
 }
 
 /* Unmaps the page and gives its memory back to the device; returns how many bytes went back. A page
- * that the driver does not unmap keeps its memory until the next call. */
+ * that the driver does not unmap keeps its memory, and the next call for it tries again. */
 static uint64_t uncreate_page(struct bfc_sleeping_arena *sleeping, struct bfc_sleeping_page *page) {
     const struct bfc_page_calls *calls = calls_of(sleeping);
     for (int tries = 0; tries < 8 && page->mapped; tries++)
@@ -98,8 +98,8 @@ static bool open_copier(struct bfc_sleeping_arena *sleeping) {
     return result == CUDA_SUCCESS;
 }
 
-/* Lists the arena's pages. The first of two visits counts them for the size of the list, the second
- * fills the list. The caller has stopped the pool from making and moving pages in between. */
+/* Lists the arena's pages in two passes over them: the first counts them for the size of the list,
+ * and the second fills it. The caller has frozen the pool's pages, so none is added in between. */
 static void list_pages(struct bfc_sleeping_arena *sleeping, uint64_t at) {
     struct bfc_pool *pool = sleeping->arena->pool;
     bfc_pool_visit_pages(pool, 0, UINT64_MAX, count_page, &sleeping->room);
@@ -180,9 +180,9 @@ CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
     return copy_runs(sleeping, bfc_copy_pages_out, file, goes_on, error);
 }
 
-/* Tells the pool that the pages are asleep, so that the pool does not give their memory back; or,
- * if `asleep` is false, that they are the pool's own again. False: the context has ended, and the
- * pool was told nothing; bfc_pages_end gives back the pages that are the pool's own. */
+/* Tells the pool whether the pages are asleep; the pool never gives back the memory of sleeping
+ * pages. False: the arena's context has ended, and the pool was told nothing. When a context ends,
+ * bfc_pages_end gives back the pages that the pool does not know to be asleep. */
 static bool hand_pages(struct bfc_sleeping_arena *sleeping, const struct bfc_sleeping_page *pages,
                        uint32_t count, bool asleep) {
     struct bfc_arena *arena = sleeping->arena;

@@ -18,7 +18,7 @@ struct bfc_sleeping_page {
 };
 
 struct bfc_sleeping_arena {
-    struct bfc_arena *arena; /* the arena of these pages, with a reference */
+    struct bfc_arena *arena; /* the arena of these pages; a counted reference */
     struct bfc_sleeping_page *pages;
     uint32_t count, room;
     uint64_t bytes; /* the size of all pages in `pages` */
@@ -33,8 +33,8 @@ struct bfc_sleeping_arena {
 struct bfc_sleeping_arena *bfc_sleeping_arena_open(struct bfc_arena *arena, uint64_t at,
                                                    const char **why);
 
-/* Gives back what is left of pages that a failed wake had made, lets the pool move pages again, and
- * frees `sleeping`. */
+/* Gives back pages that a wake has made and has not handed over to the pool, lets the pool move
+ * pages again, and frees `sleeping`. */
 void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 
 /* Copies the contents of all pages into the store's file by bfc_copy_pages_out, until that returns
@@ -42,8 +42,9 @@ void bfc_sleeping_arena_close(struct bfc_sleeping_arena *sleeping);
 CUresult bfc_sleeping_arena_save(struct bfc_sleeping_arena *sleeping, int file,
                                  bool (*goes_on)(void), int *error);
 
-/* Gives the pages back to the device. A page that the driver does not unmap, or before which
- * `goes_on` returns false, keeps its memory and leaves `pages`. Returns the bytes given back. */
+/* Gives the pages back to the device, and returns their bytes. Asks `goes_on` before each page.
+ * A page keeps its memory, and is removed from the list `pages`, if goes_on returns false or the
+ * driver does not unmap the page. */
 uint64_t bfc_sleeping_arena_release(struct bfc_sleeping_arena *sleeping, bool (*goes_on)(void));
 
 /* Makes memory for all pages of the arena, or for none. False: `*error` is the driver's error. */
@@ -53,16 +54,17 @@ bool bfc_sleeping_arena_create(struct bfc_sleeping_arena *sleeping, bool is_firs
 void bfc_sleeping_arena_give_back(struct bfc_sleeping_arena *sleeping);
 
 /* Maps the pages that a wake has made at their old addresses, with access, and copies their
- * contents back unless `goes_on` returns false. They still count as asleep, even if no error is
- * returned. */
+ * contents back unless `goes_on` returns false. The pool counts them as asleep until
+ * bfc_sleeping_arena_hand_over. */
 CUresult bfc_sleeping_arena_restore(struct bfc_sleeping_arena *sleeping, int file,
                                     bool (*goes_on)(void), int *error);
 
-/* Makes restored pages the pool's own again. False: the context has ended, and the pages are still
- * in the list. */
+/* Makes restored pages the pool's own again. False: the context has ended, and the list `pages`
+ * still has the pages. */
 bool bfc_sleeping_arena_hand_over(struct bfc_sleeping_arena *sleeping);
 
-/* Whether calls into the arena's context must end, since it is about to end or has ended. */
+/* Whether the arena's context is about to end or has ended, so that no more driver calls may be
+ * begun in it. */
 bool bfc_sleeping_arena_ends(const struct bfc_sleeping_arena *sleeping);
 
 #endif

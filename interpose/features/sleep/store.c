@@ -14,8 +14,8 @@
 #include "base/open_file.h"
 #include "interpose/host/quiet.h"
 
-/* Returns the number that follows `name` in a small file, or with an empty name the one at the
- * file's start; UINT64_MAX: no number is there, or a control group's word `max`. */
+/* Returns the number that follows `name` in a small file; if `name` is empty, the number with which
+ * the file begins. UINT64_MAX: there is no number, as where a control group's file says `max`. */
 static uint64_t read_figure(const char *path, const char *name) {
     char text[2048];
     int file = bfc_open(path, O_RDONLY, 0);
@@ -32,7 +32,8 @@ static uint64_t read_figure(const char *path, const char *name) {
 }
 
 /* Returns how many bytes of memory the host can still provide, by the kernel's estimate and the
- * limit of the control group (version 2, at the place where a container sees its own). */
+ * limit of the control group. That limit is looked for only at the root of the file system for
+ * control groups (version 2), where a container finds its own. */
 static uint64_t host_available(void) {
     uint64_t available = read_figure("/proc/meminfo", "MemAvailable:");
     if (available < UINT64_MAX >> 10)
@@ -59,8 +60,8 @@ static int open_memory(uint64_t bytes, char *why, size_t size) {
     return file;
 }
 
-/* Opens a file without a name in the folder. If the file system does not support O_TMPFILE, the
- * file has a name until it is open. */
+/* Opens a file without a name in the folder. If the file system does not support O_TMPFILE, a file
+ * with a name is opened, and the name is removed at once. */
 static int open_nameless(const char *folder) {
     char path[300];
     int file = bfc_open(folder, O_TMPFILE | O_RDWR, 0600);
@@ -157,6 +158,7 @@ void bfc_sleep_store_close(int file) {
     if (file < 0)
         return;
     if (ftruncate(file, 0) != 0)
-        errno = 0; /* if this fails, the contents are freed with the file's last descriptor */
+        errno = 0; /* if the file could not be emptied, closing its last descriptor frees the
+                      contents */
     close(file);
 }

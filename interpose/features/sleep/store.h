@@ -1,7 +1,7 @@
 /*
  * Where the contents of sleeping memory are kept: in a file without a name, of host memory
- * (memfd_create) or in a folder of the user's choice. Nobody else can open it, and it ends with the
- * process, however that ends. Parts that are all zero take no space. Not thread-safe.
+ * (memfd_create) or in a folder of the user's choice. Nobody else can open the file, and it goes
+ * with the process, even if that is killed. Parts that are all zero take no space. Not thread-safe.
  */
 #ifndef BFC_INTERPOSE_SLEEP_STORE_H
 #define BFC_INTERPOSE_SLEEP_STORE_H

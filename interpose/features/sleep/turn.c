@@ -21,7 +21,7 @@ struct bfc_sleeping bfc_sleeping = {.file = -1};
 static uintptr_t holder; /* atomic: the thread that has the lock; 0: no thread has it */
 static uint32_t given;   /* atomic; a futex: how often the lock was released */
 /* Atomic: how many threads wait for the lock `holder`, and how many of these wait inside a hooked
- * call that has begun already, since a tool's callback has made a second call there. */
+ * call that has begun already: a tool's callback within that call has made another call. */
 static unsigned wanting, wanting_inside;
 static bool some_ended; /* atomic: whether an arena has ended while a thread had the lock */
 static enum bfc_sleep_state state; /* atomic; only changed by the thread that has the lock */

@@ -14,10 +14,10 @@ struct bfc_sleeping {
 };
 extern struct bfc_sleeping bfc_sleeping;
 
-/* Locks the turn (above). A thread that has it to put the process to sleep stops that and unlocks
- * the turn; if it does so for a waiting job, then only if the caller is inside a submission
- * (sleep.h). False: a signal handler or a tool's callback has interrupted the thread that has the
- * turn, and calls this; or the process was forked. */
+/* Locks the turn, after a wait for the thread that has it. If that thread is putting the process to
+ * sleep, it stops and unlocks the turn; but if the sleep is for a job that waits for memory, only a
+ * caller inside a submission stops it (sleep.h). False: the calling thread has the turn already, as
+ * when a signal handler or a tool's callback calls this; or the process was forked. */
 bool bfc_turn_take(void);
 void bfc_turn_give(void);
 

@@ -16,8 +16,8 @@
 /*
  * All arenas wake, or none: with the pages of only some of them, two jobs that each hold what the
  * other lacks would wait for each other. So first all pages are made, then all contents restored,
- * and only then are pages handed back to the pools. Whatever fails before that gives all of them
- * back to the device, and the contents are still in the store.
+ * and only then are pages handed back to the pools. After a failure before that, all pages go back
+ * to the device; the contents are still in the store.
  */
 
 /* The arena that the thread works at: goes_on and create_again, which are called back, have no
@@ -33,9 +33,9 @@ static void give_all_back(void) {
         bfc_sleeping_arena_give_back(one);
 }
 
-/* Makes the pages of all arenas, or of those alone that share a device with `waking`. On an error,
- * which is returned, `waking` is the arena whose pages could not be made, and all pages that were
- * made went back. */
+/* Makes the pages of all arenas; if `on_its_device`, only of those on the device of `waking`. On an
+ * error, which is returned, `waking` is the arena whose pages could not be made, and the pages of
+ * all arenas were given back. */
 static CUresult create_pages(bool on_its_device, bool is_first) {
     CUdevice device = on_its_device ? waking->arena->device : CU_DEVICE_INVALID;
     CUresult error = CUDA_SUCCESS;
@@ -93,8 +93,9 @@ static CUresult find_memory_in_context(void) {
     return result;
 }
 
-/* The most searches for memory in one attempt to wake. With several devices, all memory is given
- * back before the search goes on for another device, and others may take it then. */
+/* The most searches for memory in one attempt to wake. With several devices one search for each may
+ * not be enough: while one device is searched, the pages on the others are given back, and other
+ * jobs may take that memory. */
 enum { SEARCHES = 8 };
 
 static CUresult create_all(void) {

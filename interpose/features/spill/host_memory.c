@@ -157,8 +157,8 @@ void bfc_host_left_arena_freed(struct bfc_arena *arena) {
     forget_noted(take_noted(arena));
 }
 
-/* Whether the memory is free: it was freed by this call, or had gone with its context. It has gone
- * if the driver has another allocation at its address, or none. */
+/* Frees the memory if it outlived its context; returns whether it is free now. It went with its
+ * context if the driver has another allocation, or none, at its address. */
 static bool has_gone(const struct bfc_driver *driver, const struct bfc_host_left *one) {
     uint64_t id;
     CUresult result = ask_id(driver, one->start, &id);

@@ -26,8 +26,9 @@ static void add_idle(void *context, const struct bfc_block_info *block) {
     *found |= !block->live && block->size == block->region_size;
 }
 
-/* Whether the arena of host memory has memory that can go back to the host, now or once the work
- * that used it is complete. Only whole regions go back, and a region that is free is one block. */
+/* Whether some memory of the arena of host memory can go back to the host, now or once the work
+ * that used it is complete. Only whole regions go back, so a ready block counts only if it is a
+ * whole region. */
 static bool has_free(const struct bfc_arena *arena) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(arena->pool, &stats);
@@ -141,7 +142,7 @@ static void configure_pool(const struct bfc_options *options, struct bfc_pool_co
 }
 
 /* Makes an arena of host memory for the context of `home`, its arena of device memory, to which the
- * new arena keeps a reference. NULL: there is no host memory. */
+ * new arena keeps a reference. NULL: the host has no memory. */
 static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     const struct bfc_process *process = bfc_process();
     struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
@@ -190,8 +191,8 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
 #define NAP_NS 500000L
 
 /* Waits for the thread that gives host memory back. True: that thread has given back what it could,
- * or less than `before` bytes are reserved by now. False: there is nothing to give back, the time
- * is over, or a capture is under way. */
+ * or fewer bytes are reserved now than `before`, the number at the caller's failed attempt. False:
+ * there is nothing to give back, the time is over, or a capture is under way. */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();

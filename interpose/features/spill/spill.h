@@ -4,10 +4,10 @@
  * Each context that needs it has a second arena, with a pool, fences and counters of its own, whose
  * upstream is host memory. So a spilled block is pooled like any other. The differences:
  *
- * - Host memory is used only after the device has refused; all its pools together take at most
- *   BFC_SPILL.
- * - Idle regions soon go back to the host, by a thread of their own, since the driver's call may
- *   wait for all work of the context. The next allocation asks the device again.
+ * - Every allocation asks the device first, and uses host memory only after the device has refused;
+ *   all pools of host memory together take at most BFC_SPILL.
+ * - Idle regions soon go back to the host. A thread of the library gives them back, not a thread of
+ *   the program, since the driver's call may wait for all work of the context.
  * - Giving host memory back need not wait for the device, unlike a free of device memory. So
  *   nothing goes back before the work that used it is complete, however much memory is lacking.
  * - No freed block is handed out before the work that used it is complete, as in free mode `lazy`,
@@ -20,8 +20,8 @@
 
 #include "interpose/reuse/last_resort.h"
 
-/* Whether an allocation may be served from host memory: BFC_SPILL is large enough for it, and it
- * need not lie in the pool of device memory. */
+/* Whether an allocation may be served from host memory: it is no larger than BFC_SPILL, and its
+ * caller does not require a block of device memory. */
 bool bfc_spill_may_serve(const struct bfc_call *call);
 
 /* Serves an allocation from host memory. True: `call->arena` is now the arena of host memory, which

@@ -27,8 +27,9 @@ static void add_spilled(struct bfc_message *message, const struct bfc_segment_po
         (unsigned long long)stats->blocks);
 }
 
-/* Adds to the summary what a pool of device memory did. Without the pool each allocation and each
- * free would have been a call of the driver, and each free a wait of the host. */
+/* Adds to the summary what a pool of device memory did, and what it saved: without the pool, each
+ * allocation and each free would have been a driver call, and the host would have waited in each
+ * free. */
 static void add_pool(struct bfc_message *message, const struct bfc_segment_pool *section) {
     if (section->memory == BFC_MEMORY_HOST) {
         add_spilled(message, section);

@@ -16,10 +16,10 @@ static enum bfc_who_state state_of(const struct bfc_block_info *block) {
 }
 
 /*
- * Describes the part of a block from the address `at` on. If the block begins below `at`, its
- * beginning was listed as a block of its own before the pool merged it with the rest. If the merged
- * block is allocated by now, its rest is nevertheless listed as free, because an allocation is
- * listed only whole.
+ * Describes a block, or only its part from the address `at` on: the part below `at` was listed
+ * before, as a block that the pool has since merged with the rest. If the merged block was then
+ * allocated, the part from `at` on is listed as free, as it was before the merge, because an
+ * allocation is listed only whole.
  */
 static struct bfc_who_block describe_block(const struct bfc_block_info *block, uint64_t at) {
     uint64_t size = block->start + block->size - at;

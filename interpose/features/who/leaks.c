@@ -71,9 +71,9 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
         bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
 
-/* Returns the index of the call stack that follows `last`, which has `bytes` bytes in use, if the
- * call stacks of bfc_sites are sorted by bytes in use, largest first, and then by index; 0: none
- * follows. So repeated calls go through all of them. */
+/* Goes through the call stacks of bfc_sites in the order of bytes in use, largest first, and of
+ * equal ones in the order of their indices. Returns the index of the one after `last`, which has
+ * `bytes` bytes in use; 0: there is none. */
 static uint32_t next_largest(double bytes, uint32_t last) {
     uint32_t best = 0;
     double most = 0;

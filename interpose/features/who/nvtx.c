@@ -1,7 +1,7 @@
 /*
- * Makes NVTX ranges tags (BFC_TAGS=nvtx). NVTX, by which a program names what it does, loads the
- * library that the environment variable NVTX_INJECTION64_PATH names, its injection. This library
- * becomes the injection and calls the one that was set before it (the next injection). NVTX is
+ * Makes NVTX ranges tags (BFC_TAGS=nvtx). NVTX, by which a program names what it does, loads an
+ * injection: the library that the environment variable NVTX_INJECTION64_PATH names. This library
+ * makes itself the injection and calls the one that was set before (the next injection). NVTX is
  * header-only: each library of a program has its own copy, and each copy initializes the injection.
  *
  * The declarations follow NVTX 3 (nvtxDetail/nvtxTypes.h of the CUDA toolkit).
@@ -269,11 +269,11 @@ static void read_places(const struct tables *tables, function **found) {
 }
 
 /*
- * Makes NVTX call our functions. `before` has the values of NVTX's function pointers before the
- * next injection was initialized: a pointer that differs now was set by that injection, and our
- * function calls what it points to. A program may contain several copies of NVTX. We keep one next
- * function for each call, so in a later copy a pointer is left alone if its next function is
- * another than in the first copy.
+ * Makes NVTX call our functions. `before` has the values that NVTX's function pointers had before
+ * the next injection was initialized. A pointer that differs now was set by that injection, and our
+ * function calls what it points to. A program may contain several copies of NVTX, but we keep only
+ * one next function for each call, that of the first copy. So in a later copy we leave a pointer
+ * alone that the next injection has set to another function.
  */
 static void take_places(const struct tables *tables, function *const *before, bool first) {
     for (size_t i = 0; i < CALL_COUNT; i++) {
@@ -329,7 +329,8 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_table_fu
 }
 
 /* Runs when this library is loaded, because NVTX reads the environment at the program's first NVTX
- * call, which may come before any CUDA call. An injection of compute-sanitizer is not replaced. */
+ * call, which may come before any CUDA call. The injection of compute-sanitizer is not replaced,
+ * since under that tool this library serves no allocations. */
 __attribute__((constructor)) static void become_injection(void) {
     char path[PATH_MAX];
     if (!wants_ranges())

@@ -23,7 +23,8 @@ static double minus_log(uint64_t n) {
     return (leading + 1) * LN_2 - log;
 }
 
-/* Returns e^-x for x >= 0 as 2^-k e^-f with f below ln 2, by the power series of e^-f. */
+/* Returns e^-x for x >= 0: with x = k ln 2 + f, where k is an integer and f is below ln 2, it is
+ * 2^-k e^-f. For e^-f the power series is used. */
 static double exp_minus(double x) {
     if (x > 700)
         return 0;

@@ -72,7 +72,7 @@ enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 /* bfc_who_lock guards the samples, the ring of the last samples, and their counts. */
 static struct sample *samples;
 static struct bfc_who_mark *recent; /* a ring buffer of the last samples */
-/* how many samples there are, and which is the next to be dropped if its block was freed */
+/* how many samples there are, and the index of the sample that check_some looks at next */
 static size_t count, hand;
 static uint64_t taken, lost;
 static uint32_t state; /* atomic: whether the arrays of samples exist */
@@ -173,8 +173,8 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
-        return; /* no pool has the address any more: the block is host memory, and its context is
-                   ending */
+        return; /* no pool has the address any more: the block was spilled, and another thread has
+                   meanwhile ended its context */
     uint32_t site = bfc_who_enter_at_site(&stack);
     struct sample sample = {.address = pointer,
                             .id = block.id,

@@ -48,7 +48,8 @@ static void in_child(void) {
 
 static void begin_forks(void) {
     int (*at_fork)(void (*)(void), void (*)(void), void (*)(void), void *);
-    *(void **)&at_fork = bfc_c_function("__register_atfork"); /* pthread_atfork calls this */
+    /* pthread_atfork calls this function, but glibc exports pthread_atfork for old programs only */
+    *(void **)&at_fork = bfc_c_function("__register_atfork");
     if (at_fork)
         at_fork(NULL, NULL, in_child, NULL);
 }

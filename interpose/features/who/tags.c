@@ -139,8 +139,8 @@ uint32_t bfc_tags_now(void) {
     return own.text;
 }
 
-/* The domain of names from the public interface. NVTX's domains are addresses, so that no NVTX
- * range has this one. */
+/* The domain of names from the public interface. An NVTX domain is a pointer from another
+ * injection, or a number that nvtx.c counts up; neither has this value. */
 #define PUBLIC_DOMAIN UINT64_MAX
 
 int bfc_tag_push(const char *name) {

@@ -16,7 +16,8 @@
 struct found {
     unsigned long long flags;
     void *start, *end, *map, *index;
-    unsigned long long more[10]; /* not used here; glibc has seven of these fields so far */
+    /* not used here; glibc has seven of these fields so far, and may add some */
+    unsigned long long more[10];
 };
 
 typedef int find_object(void *address, struct found *found);

@@ -1,11 +1,12 @@
 /*
  * Finds loaded objects (the executable and shared libraries) without a lock.
  *
- * The usual dl_iterate_phdr takes a lock of the loader. If a program's callback of it waited for
- * another thread, and that thread called it to record a call stack, both would hang; and in the
- * child of a fork during such a call the lock would never be free. _dl_find_object of glibc 2.35
- * takes no lock; with an older glibc the loader's list is read as memory that may change at any
- * moment (readable.h). Thread-safe; allocates nothing.
+ * The usual dl_iterate_phdr holds a lock of the loader while it calls the caller's function. If
+ * such a function of the program waited for another thread, and that thread recorded a call stack
+ * by dl_iterate_phdr, both would hang; and if the process forked meanwhile, the lock would never be
+ * free in the child. _dl_find_object of glibc 2.35 takes no lock; with an older glibc the loader's
+ * list is read as memory that may change at any moment (readable.h). Thread-safe; allocates
+ * nothing.
  */
 #ifndef BFC_INTERPOSE_OBJECTS_H
 #define BFC_INTERPOSE_OBJECTS_H

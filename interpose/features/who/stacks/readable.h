@@ -29,9 +29,9 @@ struct bfc_readable {
     unsigned char bytes[BFC_READABLE_BYTES];
 };
 
-/* Stores whether the process begins in a sandbox; so it is called once and early. A sandbox that is
- * there from the beginning only refuses the system call that reads memory; one that the process
- * puts itself into later may kill it for that call. */
+/* Stores whether the process begins in a sandbox (seccomp), so it is called once and early. A
+ * sandbox that is there from the beginning, such as a container's, at most refuses the system call
+ * that reads memory. A sandbox that the process enters later may kill it for that call. */
 void bfc_readable_begin_process(void);
 
 static inline void bfc_readable_begin(struct bfc_readable *readable) {

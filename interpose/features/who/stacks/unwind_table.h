@@ -60,9 +60,10 @@ static inline uint64_t bfc_rule_pointer_offset(bfc_frame_rule rule) {
     return (uint64_t)((int64_t)(int8_t)(rule >> 21) * 8);
 }
 
-/* The table of the unwind rules found so far, a hash table by instruction address. Each slot holds
- * the last two rules that were found for it, one a word; 0: empty. A word has the rule in its low
- * bits, and above the rule those 35 bits of the hashed address that are not the slot's number. */
+/* The table of the unwind rules found so far, a hash table by instruction address. Each slot has
+ * two words, for the last two rules that were found for addresses of this slot; 0: empty. The low
+ * bits of a word hold the rule. The 35 bits above hold the part of the hashed address that is not
+ * the slot's number, by which the address is recognized. */
 enum { BFC_RULE_SLOT_BITS = 12, BFC_RULE_TAG_BITS = 64 - BFC_RULE_BITS };
 extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
 

@@ -26,10 +26,10 @@ extern const char _end[] __attribute__((visibility("hidden")));
 struct frame {
     uint64_t code;           /* the address of the next instruction that this frame executes */
     uint64_t stack, pointer; /* stack pointer and frame pointer */
-    uint64_t reach;          /* how many bytes there may be at most from this frame to its
-                                caller's */
-    bool exact; /* whether a signal interrupted the frame at `code`; else `code` is a return
-                   address */
+    uint64_t reach; /* the most bytes by which the caller's stack pointer may be higher than this
+                       frame's */
+    bool exact;     /* whether a signal interrupted the frame at `code`; else `code` is a return
+                       address */
 };
 
 /* Returns an address inside the instruction that the frame is executing. For a call, the return
@@ -107,9 +107,10 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
     return true;
 }
 
-/* Returns the unwind rule for the frame. A coroutine returns to the first instruction of a
- * function, and the byte before it belongs to another function or to none: where that byte has no
- * rule, the instruction itself is looked up. */
+/* Returns the unwind rule for the frame. The rule is looked up for the byte before the return
+ * address. A coroutine, however, returns to the first instruction of a function; the byte before
+ * that belongs to another function or to none, so if that byte has no rule, the return address is
+ * looked up. */
 static inline bfc_frame_rule rule_of(struct bfc_readable *readable, const struct frame *frame) {
     bfc_frame_rule rule = bfc_frame_rule_at(readable, call_of(frame));
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))
