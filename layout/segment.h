@@ -227,10 +227,10 @@ struct bfc_awaited {
 
 /*
  * The memory behind a pool's addresses with BFC_BACKING=pages; otherwise all fields are 0. A page
- * is memory that the device made in one call. It moves when it is mapped at other addresses than at
- * first. `created` less `released` bytes of `addresses` have memory behind them. The pool's own
- * count `reserved` also includes plain regions that it took when it could not get pages. Each field
- * is atomic, but a reader may see them from different times.
+ * is memory that the device made in one call. It can be mapped at other addresses later: each
+ * mapping but its first counts as a move. `created` less `released` bytes of `addresses` have
+ * memory behind them. The pool's own count `reserved` also includes plain regions that it took when
+ * it could not get pages. Each field is atomic, but a reader may see them from different times.
  */
 struct bfc_segment_pages {
     /* bytes of addresses that are reserved now, with or without pages behind them */
@@ -305,9 +305,8 @@ struct bfc_segment_plan {
     uint64_t busy; /* how many of the missed allocations found their planned address in use */
     /* how often the job was found to be at another place of the plan than the expected one */
     uint64_t resumed;
-    /* how often the place in the plan was lost, because the allocations matched no part of it. The
-     * plan was then not followed until an allocation came whose size is unique in the plan, or the
-     * next period began. */
+    /* how often the place in the plan was lost, because the allocations matched no part of it; the
+     * plan was then not followed until an anchor came or the next period began */
     uint64_t lost;
     /* When an allocation last differed from the plan, another one was expected. This is the number
      * of the expected one among the allocations of the plan, from 0. */

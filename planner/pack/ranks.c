@@ -7,8 +7,8 @@
 #include "planner/common/random.h"
 
 /*
- * The weight of a trait that counts only between boxes that are equal by the other traits, whose
- * weights are much larger.
+ * A small weight: the trait decides only between boxes for which the sum of the other traits, with
+ * their much larger weights, is the same.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
