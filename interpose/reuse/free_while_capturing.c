@@ -84,8 +84,8 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    /* A thread that gives deferred blocks a fence clears has_deferred a little before the blocks
-     * become pending. So this thread reads has_deferred only when no thread is doing that. */
+    /* A thread that gives deferred blocks a fence clears has_deferred before the blocks become
+     * pending. So this thread first waits, a second at most, until no thread is doing that. */
     bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
@@ -131,8 +131,8 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
 }
 
 /* Finds out whether a capture forbids this thread to free, by an allocation, which it would forbid
- * too. Returns the error if so, else CUDA_SUCCESS. The answer that memory lacks shows that the call
- * is allowed, but only if the driver gives it several times in a row. */
+ * too. Returns the error if so, else CUDA_SUCCESS. The answer that there is no memory shows that
+ * the call is allowed, but only if the driver gives it several times in a row. */
 static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     enum { TRIES = 3 };
     CUdeviceptr probe;

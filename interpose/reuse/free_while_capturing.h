@@ -17,7 +17,8 @@
 CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer, enum bfc_capture_state state);
 
-/* Frees a block without a fence, in a thread that captures do not bar from freeing. */
+/* Frees a block for which no fence can be recorded: waits as the driver's own free does, or defers
+ * the block. The caller must be a thread that captures do not bar from freeing. */
 CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer);
 

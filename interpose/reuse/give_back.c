@@ -237,8 +237,8 @@ static CUdevice device_of_place(const struct bfc_driver *driver, const struct bf
     return device;
 }
 
-/* Whether this thread may free while something captures: the driver lets a thread in relaxed mode
- * free, and its frees harm no capture. */
+/* Whether this thread may free. While something captures, it may if the driver can put it into
+ * relaxed mode, in which frees are allowed and do a capture no harm. */
 static bool may_relax(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!bfc_captures_exist())

@@ -19,7 +19,7 @@
 struct bfc_arena;
 struct bfc_driver;
 
-/* The program's own wait for all work of a context, as it was when the wait began. */
+/* What was known as the program began to wait for all work of a context. */
 struct bfc_program_wait {
     struct bfc_arena *arena; /* the arena of that context, with a reference; NULL: the context has
                                 none, or submissions are not counted */
@@ -125,10 +125,10 @@ static ALWAYS_INLINE void bfc_submission_enter(uint64_t ending, uint64_t *end) {
 }
 
 /*
- * These two functions enclose a call that submits work to `stream`; `per_thread`: stream 0 is the
- * thread's own default stream. `*end` goes from the first function to the second. On an error the
- * call must not be made. If another stream is the process's only one, its work is first ordered
- * before this call's work. If memory is asleep, it is woken.
+ * bfc_submission_begin and bfc_submission_end enclose a call that submits work to `stream`;
+ * `per_thread`: stream 0 is the thread's own default stream. `*end` goes from one to the other. On
+ * an error the call must not be made. If another stream is the process's only one, its work is
+ * first ordered before this call's work. If memory is asleep, it is woken.
  *
  * The count rises before the stream is compared, and other threads rely on this order. No barrier
  * is needed here: they have the kernel run one in every thread (bfc_submissions_barrier).
