@@ -43,9 +43,9 @@
 
 enum bfc_plan_class {
     BFC_PLAN_LIFELONG = 0, /* the block lives to the end of the run */
-    /* the block is freed after the end of the prefix, or of the repetition, that allocates it */
+    /* the block is freed after the end of the prefix or repetition in which it was allocated */
     BFC_PLAN_CROSSING = 1,
-    /* the block is freed in the prefix or in the repetition that allocates it */
+    /* the block is freed in the same prefix or repetition in which it was allocated */
     BFC_PLAN_PERIOD = 2,
     /* the plan has no offset for the allocation, so the pool serves it as it would without a
      * plan */
@@ -106,11 +106,11 @@ struct bfc_plan_event {
     /* bytes from the start of the event's arena; a multiple of the header's `align` */
     uint64_t offset;
     uint64_t size; /* size of the block in bytes; a multiple of the header's `align` */
-    /* The tick at which the block is allocated: the time plus 2^63 - 1. The block lives from
-     * `birth` to before `death`. */
+    /* The tick at which the block is allocated. A tick is a time plus 2^63 - 1, so that negative
+     * times can be stored too. The block lives from `birth` to before `death`. */
     uint64_t birth;
-    /* The tick at which the block is freed. If the next repetition frees it, ticks go on counting
-     * beyond the end of the repetition that allocated it. */
+    /* The tick at which the block is freed. If the next repetition frees it, this tick lies beyond
+     * the end of the repetition that allocates it. */
     uint64_t death;
     uint32_t row; /* Row of the file that the plan was made from, counted from 0. */
     /* number of the program's thread that allocates, as in the trace; 0: unknown */

@@ -3,10 +3,11 @@
  * its counters and events, and in which other processes make requests to it.
  *
  * Each job has one segment in POSIX shared memory, under the name that BFC_SEGMENT_NAME_FORMAT
- * gives, with mode 0600. It is made at the process's first CUDA allocation. Only the job writes to
- * it, except for the request words of the header and for `awaited`. A reader must treat each value
- * as untrusted, and compares the header's sizes and counts with the constants below before it reads
- * anything else. docs/internals/segment.md is the specification in words.
+ * gives, with mode 0600. It is made at the process's first CUDA allocation. Other processes write
+ * only the words by which they make requests, the `wake` of waiting threads, and `awaited`. A
+ * reader must treat each value as untrusted, and compares the header's sizes and counts with the
+ * constants below before it reads anything else. docs/internals/segment.md is the specification in
+ * words.
  *
  *   offset 0                       struct bfc_segment_header
  *   BFC_SEGMENT_POOLS_OFFSET       struct bfc_segment_pool [BFC_SEGMENT_POOLS], the "sections"
@@ -186,8 +187,8 @@ struct bfc_rung_counts {
  * A thread that waits for memory which other jobs use (BFC_WAIT). All such threads for one device,
  * in all jobs of the user, form one queue in the order of `since_ns`. If a waiting thread has not
  * examined the queue for BFC_WAITER_LOST_NS, it is taken to be stopped, and those behind it in the
- * queue do not wait for it. A thread that frees memory, or leaves the queue, adds 1 to the `wake`
- * of the waiting threads and wakes them by that futex. All times are nanoseconds of
+ * queue do not wait for it. A thread that frees memory, or leaves the queue, wakes each waiting
+ * thread: it adds 1 to that thread's `wake`, which is a futex. All times are nanoseconds of
  * CLOCK_MONOTONIC.
  */
 #define BFC_WAITERS 8u
@@ -202,8 +203,8 @@ struct bfc_waiter {
     uint32_t pool; /* index of the section of the pool whose allocation waits */
     /* the waiting thread's place in the queue, from 1, when it last examined the queue */
     uint32_t position;
-    /* By how much the driver's own rounding makes the waiting process's use of the device larger
-     * than the process reserved; in units of 4 KiB. */
+    /* How much more of the device the waiting process uses than it has reserved, because the driver
+     * rounds sizes up; in units of 4 KiB. */
     uint32_t rounded_4k;
 };
 
@@ -226,8 +227,8 @@ struct bfc_awaited {
 
 /*
  * The memory behind a pool's addresses with BFC_BACKING=pages; otherwise all fields are 0. A page
- * is memory that the device made in one call, and that can be mapped at other addresses later; its
- * first mapping does not count as a move. `created` less `released` bytes of `addresses` have
+ * is memory that the device made in one call. It can be mapped at other addresses later: each
+ * mapping but its first counts as a move. `created` less `released` bytes of `addresses` have
  * memory behind them. The pool's own count `reserved` also includes plain regions that it took when
  * it could not get pages. Each field is atomic, but a reader may see them from different times.
  */
@@ -299,16 +300,16 @@ struct bfc_segment_plan {
     /* number of allocations that are in the plan, but without an address, for instance because
      * their blocks live longer than a period */
     uint64_t unplanned;
-    /* number of allocations that are neither counted as followed nor as unplanned */
+    /* number of all other allocations */
     uint64_t missed;
     uint64_t busy; /* how many of the missed allocations found their planned address in use */
-    /* how often allocations went on at another place of the plan than the expected one */
+    /* how often the job was found to be at another place of the plan than the expected one */
     uint64_t resumed;
-    /* how often the allocations matched no part of the plan, so that it was not followed until a
-     * unique size came or the next period began */
+    /* how often the place in the plan was lost, because the allocations matched no part of it; the
+     * plan was then not followed until an anchor came or the next period began */
     uint64_t lost;
-    /* The last time that an allocation differed from the plan: the number, from 0, of the planned
-     * allocation that was expected instead. */
+    /* When an allocation last differed from the plan, another one was expected. This is the number
+     * of the expected one among the allocations of the plan, from 0. */
     uint64_t divergence;
     /* bytes of the planned allocation that was expected when an allocation last differed from the
      * plan, rounded up */
@@ -343,8 +344,8 @@ struct bfc_segment_pool {
     uint64_t device_free;
     /* when the job last asked for `device_free`: nanoseconds of CLOCK_REALTIME; 0: never */
     uint64_t device_free_ns;
-    /* Waits of frees on the host that are not counted in a lane. The sum of this and of the same
-     * field of all lanes is the number of waits. */
+    /* How often frees have waited on the host, without the waits that are counted in the lanes.
+     * bfc_host_waits adds up both. */
     uint64_t host_waits;
     uint64_t host_wait_ns;
     /* Always 0 in a segment, where the lanes have these counts. A reader's copy gets the sums over
@@ -519,7 +520,7 @@ struct bfc_segment_gate {
     /* Number of streams that have had work, at most 1,024. Streams that had the same handle one
      * after the other count as one. */
     uint64_t seen;
-    /* how often the program began to use further streams after all its work had gone to one */
+    /* how often the state in which all work goes to one stream has ended */
     uint64_t left;
     /* how often the library has checked at random that no work is submitted unnoticed */
     uint64_t checks;
@@ -537,13 +538,13 @@ enum bfc_sleep_state {
 };
 
 /*
- * The state of a job's sleep: its memory's contents are kept elsewhere, and the device's memory is
- * given back. A process that wants the job to fall asleep adds 1 to `asked`; one that wants it to
- * wake adds 1 to `wake_asked`. A job that lacks memory adds 1 to `begged` of another job, whose own
- * settings then decide whether it falls asleep. Each of them then adds 1 to the header's `request`
- * and wakes that futex. The job has answered when `answered` is at least the sum of the three words
- * at that time. `state` is then the result, and `why` the reason if the job did not do what was
- * asked.
+ * The state of a job's sleep. While a job is asleep, the contents of its memory are kept elsewhere,
+ * and the device's memory is given back. To have the job fall asleep, another process adds 1 to
+ * `asked`; to have it wake, it adds 1 to `wake_asked`. A job that lacks memory adds 1 to `begged`
+ * of another job, whose own settings then decide whether it falls asleep. In each case the process
+ * then adds 1 to the header's `request`, a futex, and wakes it. The job has answered when
+ * `answered` has reached the sum that `asked`, `begged` and `wake_asked` had then. `state` is then
+ * the result, and `why` the reason if the job did not do what was asked.
  */
 struct bfc_segment_sleep {
     uint64_t state;    /* a value of enum bfc_sleep_state */

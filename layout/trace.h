@@ -96,7 +96,7 @@ enum bfc_trace_op {
     BFC_TRACE_OUT_OF_MEMORY = 4, /* an allocation of `bytes` bytes failed; `serial` is not used */
     /* The call stack of an earlier allocation, the one with this `serial`. `stream` is the index of
      * the stack in the table of sites (layout/who.h). Only some allocations get such a record;
-     * `bytes` says how many blocks this one represents, in units of BFC_TRACE_WEIGHT_UNIT. */
+     * `bytes` says how many blocks the record stands for, in units of BFC_TRACE_WEIGHT_UNIT. */
     BFC_TRACE_STACK = 5,
     BFC_TRACE_OPS
 };

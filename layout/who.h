@@ -13,7 +13,7 @@
  *   struct bfc_who_header
  *   struct bfc_who_site [sites]        the call stacks that allocated
  *   struct bfc_who_frame [frames]      the frames of the first site, of the second, and so on
- *   struct bfc_who_object [objects]    loaded objects (libraries), also of some unloaded since
+ *   struct bfc_who_object [objects]    loaded objects (libraries), and some unloaded since
  *   struct bfc_who_region [regions]
  *   struct bfc_who_block [blocks]      the blocks of the first region, of the second, and so on
  *   struct bfc_who_mark [living]       the call stacks of sampled blocks that are in use

@@ -1,4 +1,4 @@
-/* The contexts that the fence of a free must cover, and what errors mean for an arena. */
+/* Finds the contexts that the fence of a free must cover, and whose failure an error reports. */
 #include "interpose/reuse/free_fence.h"
 
 #include "base/atomic.h"
@@ -6,8 +6,8 @@
 #include "interpose/config/process.h"
 #include "interpose/driver/current.h"
 
-/* Whether a context has failed. Every call in a failed context returns the error; cuMemGetInfo does
- * so without waiting. */
+/* Whether a context has failed. In a failed context every call returns the error. The call made
+ * here is cuMemGetInfo, because it waits for nothing. */
 static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
     size_t unused, total;
     bool pushed;
@@ -18,8 +18,8 @@ static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
     return result != CUDA_SUCCESS;
 }
 
-/* Forgets the peers whose contexts have failed. Their work is over, so none of it uses the arena's
- * blocks any more and no fence need cover it; they can access nothing any more. */
+/* Forgets the peers whose contexts have failed. A failed context has no work under way and can
+ * submit none, so no fence need cover it. */
 static bool forget_failed_peers(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
     size_t count = bfc_reuse_contexts_of(arena, false, peers);
@@ -43,7 +43,7 @@ bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *are
            !has_failed(driver, arena->context) && forget_failed_peers(driver, arena);
 }
 
-/* The error may be that of another context than the arena's: a peer, or the current one. */
+/* Keeps the error only if the arena's own context has failed, not a peer or the current context. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
     if (bfc_driver_is_fatal(result) && has_failed(bfc_driver(), arena->context)) {
         bfc_store_relaxed(&arena->fatal, (int)result);

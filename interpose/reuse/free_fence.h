@@ -1,6 +1,6 @@
 /*
- * The fence of a free: what each way to free a block needs to record one and to give the block back
- * to the pool. Thread-safe; a fence is recorded only while nothing captures.
+ * The fence of a free: functions by which every way to free a block records a fence and gives the
+ * block back to the pool. Thread-safe. No fence is recorded while a stream is capturing.
  */
 #ifndef BFC_INTERPOSE_FREE_FENCE_H
 #define BFC_INTERPOSE_FREE_FENCE_H
@@ -30,20 +30,20 @@ static inline void bfc_reuse_note_failure(CUresult result) {
         bfc_reuse_note_failed(result);
 }
 
-/* Whether an error comes from peers that have failed, while the arena's own context has not. If so,
- * these contexts are no peers any more, and the caller may try its call again. */
+/* Whether the error comes from peers that have failed, and not from the arena's own context. If so,
+ * these peers are forgotten, and the caller may repeat its call. */
 bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUresult result);
 
-/* Whether the driver has refused a call of the library's own for a reason that would not keep the
- * program's free from succeeding: a capture that no hook saw or that has just begun, or a lack of
- * memory. The freed block then stays out of use until a fence can be recorded. */
+/* Whether the driver has refused a call of the library's own for a reason that does not concern the
+ * program's call: a capture that no hook saw or that has just begun, or a lack of memory. The
+ * program then gets no error; the library does without the call that was refused. */
 static inline bool bfc_reuse_is_passing(CUresult result) {
     return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Stores the contexts that may use the arena's blocks: its own, if `owner`, and those with access
- * to its memory. Returns how many. */
+/* Stores the contexts that may use the arena's blocks: the arena's own, if `owner` is true, and its
+ * peers. Returns how many these are. */
 size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
                              CUcontext contexts[BFC_FENCE_CONTEXTS]);
 bool bfc_reuse_has_peers(struct bfc_arena *arena);
@@ -61,9 +61,9 @@ static inline void bfc_reuse_raise_to(bfc_fence *field, bfc_fence fence) {
         ;
 }
 
-/* Records a fence in `contexts`. If the fence covers more than the owner's context, or is recorded
- * later than the free, mode ordered hands out no pending block until the fence is complete
- * (`lazy_until`). */
+/* Records a fence in `contexts`. If it covers a peer, or is recorded later than the free (`late`),
+ * a wait for it on the device might never end. So mode ordered hands out no pending block until the
+ * fence is complete (`lazy_until`). */
 static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         const CUcontext *contexts, size_t count, bool late,
                                         bfc_fence *fence) {
@@ -75,7 +75,7 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);
-    /* a peer has just ended or failed; when the caller tries again, it is a peer no longer */
+    /* A peer has just ended or failed. With this result the caller frees without a fence. */
     if (peers &&
         (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
          UNLIKELY(bfc_reuse_is_of_peer(driver, arena, result))))

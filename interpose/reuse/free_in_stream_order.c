@@ -17,8 +17,8 @@ static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, boo
                                      driver->cuStreamSynchronize};
 }
 
-/* Frees the block after the host has waited for the stream: the driver cannot tell the stream's
- * context (before CUDA 9.2), or has no events. */
+/* Frees the block after the host has waited for the stream. This serves drivers without events, and
+ * those before CUDA 9.2, which cannot tell a stream's context. */
 static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                   CUstream stream) {
@@ -31,8 +31,8 @@ static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_ar
 static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, CUcontext context) {
     CUresult result = CUDA_SUCCESS;
-    /* The stream is one of another context, which uses the block and so counts as a peer from now
-     * on. */
+    /* The stream belongs to another context. That context uses the block, so it counts as a peer
+     * from now on. */
     if (context != arena->context)
         result = bfc_peers_add(context, arena->context);
     if (result != CUDA_SUCCESS)
@@ -64,8 +64,8 @@ static CUresult free_in_order(const struct bfc_driver *driver, struct bfc_arena 
     return context == arena->context ? bfc_reuse_latch(arena, result) : result;
 }
 
-/* For a stream that the program has created, cuMemFreeAsync needs no current context. The calls
- * that are made here do, so the stream's context is made current. */
+/* cuMemFreeAsync needs no current context if the program has created the stream. The driver calls
+ * made here need one, so if none is current, the arena's context is made current. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
                               CUdeviceptr pointer, CUstream stream, bool per_thread) {
     CUcontext current = NULL;

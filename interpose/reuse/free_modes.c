@@ -1,4 +1,3 @@
-/* The three modes of free. */
 #include "interpose/reuse/free_modes.h"
 
 #include "base/atomic.h"
@@ -14,8 +13,8 @@
 #include "interpose/stats/events.h"
 #include "interpose/table/counter.h"
 
-/* The clock is read for the first 64 host waits that a lane counts, and then for every 64th wait,
- * whose duration counts 64 times. */
+/* The first 64 host waits of a lane are timed, then only every 64th, because reading the clock
+ * costs time. The duration of such a wait counts for 64 waits. */
 enum { TIMED_WAITS = 64 };
 
 static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -62,8 +61,8 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
 }
 
-/* Waits for all work of the arena's context, where the library counts the calls that submit work.
- * If none was made since the last such wait, there is nothing to wait for. */
+/* Waits for all work of the arena's context in a process that counts the calls which submit work
+ * (BFC_GATE). If none was made since the last such wait, there is nothing to wait for. */
 static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
                                               struct bfc_arena *arena) {
     uint64_t submissions = 0;
@@ -85,9 +84,9 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
                       : synchronize_context(driver, arena, arena->context);
 }
 
-/* Waits as wait_for_work does, and then gives back idle regions if the pool has too much memory.
- * Nothing is given back before: while the driver's free of a region waits for work, no other thread
- * can use the region. Host memory is kept, since only threads of the library free it. */
+/* Waits as wait_for_work does, and then gives idle regions back if the pool has too much memory.
+ * The wait comes first, because the driver's free of a region would wait too, and meanwhile no
+ * other thread could use the region. Host memory is left to the feature `spill`. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
@@ -102,13 +101,13 @@ static inline CUresult wait_before_free(const struct bfc_driver *driver, struct 
                                   : wait_for_work(driver, arena, is_current);
 }
 
-/* At every 32nd fence a free tells the pool which fences are complete, since the pool itself asks
- * only when it finds no ready block. The driver is asked only if 32 fences are not known to be
- * complete: usually the program's own waits have shown that they are. */
+/* The pool asks which fences are complete only when it finds no ready block. So at every 32nd fence
+ * a free tells it. The driver is asked only if 32 fences are not known to be complete: usually the
+ * program's own waits have shown that they are. */
 enum { LOOK_EVERY = 32 };
 
-/* Frees a block whose fence could not be recorded. If the reason is a peer that ended by a call
- * without a hook, bfc_contexts_review finds that, and at the next free it is no peer any more. */
+/* Frees a block whose fence could not be recorded. The reason may be a peer that has ended by a
+ * call without a hook: bfc_contexts_review forgets it, so that the next fence can be recorded. */
 static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer, CUresult result) {
     if (!bfc_reuse_is_passing(result))
@@ -152,8 +151,8 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* Frees a block after a wait for its own context. Work of peers may still use the block, so the
- * block is pending until that work is complete. */
+/* Frees a block after the host has waited for the block's own context. If peers may still use it,
+ * it is pending until their work is complete; without fences the host waits for that work. */
 static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
                                        CUdeviceptr pointer) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
@@ -180,9 +179,9 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Frees once the process has begun a capture: waits for an event that covers the context. Unlike a
- * wait for the context itself, this does no harm to a capture that begins meanwhile. If something
- * captures by now, or the driver has no such events, waits as the driver's own free does. */
+/* Frees in a process that has begun a capture before: waits for an event that covers the context.
+ * Unlike a wait for the context itself, this does no harm to a capture that begins meanwhile. If no
+ * such event can be recorded, the thread waits as the driver's own free does. */
 static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr pointer, struct bfc_glimpse seen) {
     bfc_fence fence;
@@ -200,8 +199,8 @@ static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struc
     return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
-/* Returns the error for the free of an address at which no live block begins; if the driver has
- * exited, its own error. */
+/* Returns the error for the free of an address at which no live block begins: the driver's own
+ * error if the driver has exited. */
 static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer) {
     CUcontext context;
@@ -214,8 +213,8 @@ static NOINLINE CUresult refuse_pointer(const struct bfc_driver *driver, struct 
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
-    /* The free of an address at which no live block begins fails without a wait, as in the driver:
-     * the work under way may end only by what the calling thread does next. */
+    /* If no live block begins at the address, the free fails without a wait, as in the driver. A
+     * wait might never end, since the work may depend on what this thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
         return refuse_pointer(driver, arena, pointer);
@@ -258,7 +257,8 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
                                              : free_with_fence(driver, arena, pointer);
 }
 
-/* The arena's context has ended by a call without a hook, so finds whose the address is now. */
+/* The context has ended by a call without a hook, so the driver may have given its addresses to
+ * another context. Frees the address for the arena or driver that has it now. */
 static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_arena *ended,
                               CUdeviceptr pointer) {
     bfc_arena_lose(ended);
@@ -271,7 +271,7 @@ static NOINLINE CUresult tell_of_failure(struct bfc_arena *arena, CUdeviceptr po
                                          CUresult result) {
     const struct bfc_driver *driver = bfc_driver();
     if (!bfc_arena_is_itself(driver, arena)) {
-        bool by_hook = bfc_load_acquire(&arena->ended); /* a hook in another thread ended it */
+        bool by_hook = bfc_load_acquire(&arena->ended); /* whether a hook saw the end */
         return by_hook && result == CUDA_ERROR_CONTEXT_IS_DESTROYED
                    ? result
                    : free_of_ended(driver, arena, pointer);

@@ -1,28 +1,28 @@
 /*
  * When a freed block may be handed out again: the three modes of free, and who may use a block.
  *
- * - sync: the host waits for the block's context at the free, as the real free does; the block is
- *   ready then, unless contexts with peer access may still use it: then it is pending until a fence
- *   over their work is complete.
+ * - sync: at the free the host waits for the block's context, as the driver's own free does. Then
+ *   the block is ready, or if peers may still use it, pending until a fence over their work is
+ *   complete.
  * - lazy: the free records a fence; only blocks whose fence is complete are handed out.
  * - ordered: the free records a fence; a block whose fence is not complete is handed out at once,
  *   and all later work of the context waits for the fence on the device.
  *
  * While a capture is under way, other rules hold (free_while_capturing.h). docs/internals/safety.md
- * holds the argument; tests/formal/model checks it.
+ * says why this is safe; tests/formal/model checks it.
  */
 #ifndef BFC_INTERPOSE_FREE_MODES_H
 #define BFC_INTERPOSE_FREE_MODES_H
 
 #include "interpose/arena/state.h"
 
-/* Frees a pooled block. On an error nothing is freed: the block, if there is one, stays the
- * program's. */
+/* Frees a pooled block. On an error nothing is freed: the block stays the program's, if there is a
+ * block at the address. */
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
 /* Frees a block as bfc_reuse_free does, while nothing captures, and counts the free in the segment.
- * The program must have set no pointer attribute of the block. */
+ * No block may have attributes (block_attributes.h): this function would not remove them. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 
@@ -36,8 +36,8 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
-/* As bfc_reuse_free_with_fence, with a fence over the arena's context alone. `*fence` becomes
- * BFC_NO_FENCE if none could be recorded. */
+/* Does what bfc_reuse_free_with_fence does, with a fence over the arena's context alone. Stores the
+ * fence in `*fence`, or BFC_NO_FENCE if none could be recorded. */
 CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer, bfc_fence *fence);
 

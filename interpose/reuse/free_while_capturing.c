@@ -32,13 +32,13 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_gate_leave();
 }
 
-/* Waits as the driver's own free does, and makes deferred blocks ready. The wait covers only the
- * work of the arena's own context; so if the context has peers, whole regions go back to the driver
- * instead. The caller must be a thread that no capture bars from freeing. */
+/* Waits as the driver's own free does, and makes deferred blocks ready. That wait does not cover
+ * the work of peers. So with peers no block becomes ready, but whole regions go back to the driver.
+ * The caller must be a thread that no capture bars from freeing. */
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_has_peers(arena)) {
-        if (!bfc_arena_is_host(arena)) /* not host memory, whose free need not wait */
+        if (!bfc_arena_is_host(arena)) /* a free of host memory need not wait */
             bfc_pool_trim_used(arena->pool, UINT64_MAX);
         return CUDA_SUCCESS;
     }
@@ -48,8 +48,8 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* Waits for all work of a peer. False: the peer has no arena or is about to end, or the wait
- * failed. */
+/* Waits for all work of a peer. False: the wait failed, or it was not possible, because the peer
+ * has no arena or is about to end. */
 static bool wait_for_peer(const struct bfc_driver *driver, CUcontext peer) {
     struct bfc_arena *arena = bfc_arena_of_context(peer, 0);
     bool waited = arena && bfc_arena_enter(arena);
@@ -71,8 +71,8 @@ static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *ar
     return waited == count;
 }
 
-/* The last fence that was recorded before this thread waits for the contexts is complete
- * afterwards, since all work that it covers was submitted before. */
+/* Once the wait has ended, all fences that had a number before it are complete, because the work
+ * that they must cover was submitted before the wait. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
@@ -84,21 +84,21 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    /* Looks whether the arena may have deferred blocks. A thread that gives them a fence clears
-     * has_deferred before the blocks become pending; so such threads are waited for first. */
+    /* A thread that gives deferred blocks a fence clears has_deferred before the blocks become
+     * pending. So this thread first waits, a second at most, until no thread is doing that. */
     bfc_await_zero(&arena->fencers, BFC_NS_PER_SECOND);
     if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
         return;
-    /* Unmapping pages does not wait for work, so this thread waits for the work of peers too. */
+    /* Unmapping pages, unlike freeing a region, does not wait; so this thread waits for peers. */
     if (arena->has_pages && bfc_reuse_has_peers(arena))
         bfc_reuse_make_all_ready(driver, arena);
     else
         clear_deferred(driver, arena);
 }
 
-/* Waits as the driver's own free does. If that wait fails, the block stays the program's. The block
- * is deferred if peers may still use it, since the driver's free does not wait for peers, or if
- * device memory was short, so that only a wait was possible that no documentation promises. */
+/* Frees a block after a wait like that of the driver's own free. If the wait fails, the block stays
+ * the program's. The block is deferred if peers may still use it, since the wait does not cover
+ * them, and if a lack of device memory left only an undocumented way to wait. */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     if (!bfc_pool_is_live(arena->pool, pointer)) {
@@ -115,7 +115,7 @@ static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena
                                                  : defer_block(arena, pointer);
 }
 
-/* The host waits only when more than BFC_PENDING_BUDGET bytes are deferred. */
+/* Defers the block. Waits only if more than BFC_PENDING_BUDGET bytes are deferred then. */
 static CUresult free_deferring(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     CUresult result = defer_block(arena, pointer);
@@ -130,9 +130,9 @@ CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_are
                                              : free_deferring(driver, arena, pointer);
 }
 
-/* Returns the error that the driver gives for another call that captures forbid, or CUDA_SUCCESS if
- * they do not forbid it after all. To lack memory, the call must have been allowed. The driver is
- * asked several times, because one such answer may be a passing error. */
+/* Finds out whether a capture forbids this thread to free, by an allocation, which it would forbid
+ * too. Returns the error if so, else CUDA_SUCCESS. The answer that there is no memory shows that
+ * the call is allowed, but only if the driver gives it several times in a row. */
 static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     enum { TRIES = 3 };
     CUdeviceptr probe;

@@ -1,10 +1,10 @@
 /*
- * Frees while a stream capture is under way, anywhere in the process: nothing may be recorded then,
+ * Frees while a stream capture is under way anywhere in the process. No fence may be recorded then,
  * so the freed block is deferred: it is free, but has no fence, and is not handed out.
  *
- * If captures do not forbid this thread to free, it waits as the driver's own free does: in mode
- * sync always, else when the deferred blocks are many bytes. Otherwise the blocks get a fence when
- * the last capture has ended. docs/internals/safety.md holds the argument. Thread-safe.
+ * A thread that captures do not forbid to free waits as the driver's own free does: in mode sync
+ * always, else if many bytes are deferred. Blocks that stay deferred get a fence when the last
+ * capture has ended. docs/internals/safety.md says why this is safe. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
 #define BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
@@ -17,7 +17,8 @@
 CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr pointer, enum bfc_capture_state state);
 
-/* Frees a block without a fence, in a thread that captures do not bar from freeing. */
+/* Frees a block for which no fence can be recorded: waits as the driver's own free does, or defers
+ * the block. The caller must be a thread that captures do not bar from freeing. */
 CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer);
 
@@ -30,11 +31,11 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
  * waits as the driver's own free does. */
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Makes all blocks ready that were free before the call, even those that have no fence, or a fence
- * that may not be queried now: waits as the driver's own free does, in the arena's context and in
- * each context that has access to its memory. The caller must be a thread that no capture bars from
- * freeing. If there is no device memory to wait with, or one of these contexts cannot be waited
- * for, no block becomes ready. */
+/* Makes all blocks ready that were free before the call, even those without a fence, and those
+ * whose fence may not be queried during a capture. For this it waits as the driver's own free does,
+ * in the arena's context and in each peer. The caller must be a thread that no capture bars from
+ * freeing. If the device has too little memory for such a wait, or a peer cannot be waited for, no
+ * block becomes ready. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* To be called when captures have ended: gives a fence to the blocks that were freed during the

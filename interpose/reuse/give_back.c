@@ -1,6 +1,4 @@
-/*
- * Gives cached device memory back to the driver. The feature `spill` gives host memory back itself.
- */
+/* Gives cached device memory back to the driver. Host memory is left to the feature `spill`. */
 #include "interpose/reuse/give_back.h"
 
 #include "base/bytes.h"
@@ -25,7 +23,7 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
 }
 
 /* Gives back memory while something captures. The driver's free of a region waits for work, but no
- * documentation says that unmapping a page does. So with pages this thread waits first. */
+ * documentation promises that unmapping a page waits. So if there are pages, this thread waits. */
 static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
                               uint64_t bytes) {
     if (!arena->has_pages)
@@ -37,8 +35,8 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
-/* Waits for the regions that other threads are giving back. Without this library, that memory would
- * have been free since the program freed it. */
+/* Waits for the regions that other threads are giving back. Without this library their memory would
+ * be free already, so a program may count on it. */
 static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
                              uint64_t bytes) {
     (void)driver;
@@ -46,9 +44,9 @@ static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *
     return bfc_pool_await_releases(arena->pool);
 }
 
-/* Waits for the fences of pending blocks, then gives back what has become ready. It does not wait
- * for all work: that may depend on what this thread does next. While something captures, no fence
- * can be waited for, but the driver's own free of a region waits for the work. */
+/* Waits for the fences of pending blocks, then gives back what has become ready. A wait for all
+ * work of the context might never end, since that work may depend on what this thread does next.
+ * While something captures, no fence can be waited for, so trim_captured waits in another way. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
@@ -124,8 +122,8 @@ static uint64_t make_efforts(CUdevice device, const struct bfc_arena *but, unsig
     return came;
 }
 
-/* Without this library a free waits for work, and then the memory is available to all contexts; so
- * the efforts that wait are made as well. */
+/* Without this library a free waits for work, and then all contexts can have the memory. So this
+ * function tries all of `efforts`, including those that wait. */
 uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t came = make_efforts(arena->device, arena, EFFORTS, bytes, bytes);
     log_given_back(came, "the device's other pools gave back");
@@ -160,10 +158,10 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
     return result == CUDA_SUCCESS;
 }
 
-/* Makes the free blocks of an arena ready, if its context completes its present work within
- * `limit_ns`. False: it does not, or the arena is one of host memory. The driver's free of a region
- * would wait for that work; meanwhile the program could not use the region, and a kernel under way
- * may depend on what the program does next. */
+/* Makes an arena's free blocks ready, if its context completes its present work within `limit_ns`.
+ * False: it does not, no fence can be recorded, or the memory is host memory. Then nothing should
+ * be given back: the driver's free of a region would wait for that work, and no thread could use
+ * the region meanwhile, although the work may depend on what the program does next. */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
                           uint64_t limit_ns) {
     struct awaited_fence awaited = {.arena = arena};
@@ -239,8 +237,8 @@ static CUdevice device_of_place(const struct bfc_driver *driver, const struct bf
     return device;
 }
 
-/* Whether this thread may free while something captures: the driver lets a thread in relaxed mode
- * free, and its frees harm no capture. */
+/* Whether this thread may free. While something captures, it may if the driver can put it into
+ * relaxed mode, in which frees are allowed and do a capture no harm. */
 static bool may_relax(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!bfc_captures_exist())

@@ -1,5 +1,5 @@
 /*
- * Gives back memory that pools only cache: on request, when it was idle, and when a device is full.
+ * Gives back memory that pools only cache: on request, after idle time, and when a device is full.
  */
 #ifndef BFC_INTERPOSE_GIVE_BACK_H
 #define BFC_INTERPOSE_GIVE_BACK_H
@@ -16,8 +16,8 @@ uint64_t bfc_give_back_bytes(uint64_t bytes);
  * cuMemFree does, and not while anything captures. */
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 
-/* Gives back the regions that were idle for `idle_ns` (BFC_TRIM_IDLE), but skips a context for
- * whose work the driver's free would have to wait longer than `limit_ns`. For the helper thread. */
+/* Gives back the regions that were idle for `idle_ns` (BFC_TRIM_IDLE). Skips a context for whose
+ * work the driver's free would have to wait longer than `limit_ns`. For the helper thread. */
 uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns);
 
 /* Has the other pools on the arena's device give memory back, until `bytes` have come. Returns how
@@ -36,9 +36,9 @@ struct bfc_place {
     /* whether the job's memory may be off the device (BFC_SLEEP_IDLE) during the call */
     bool may_sleep;
 };
-/* Values of struct bfc_place: BFC_HERE stands for the current context's device, or any device if no
- * context is current; BFC_HERE_ASLEEP for the same with `may_sleep`; BFC_ON for the device with
- * this ordinal; BFC_IN for the device of a stream; BFC_ANYWHERE for any device. */
+/* Values of struct bfc_place. BFC_HERE: the current context's device, or any device if no context
+ * is current. BFC_HERE_ASLEEP: as BFC_HERE, with `may_sleep`. BFC_ON: the device with the given
+ * number. BFC_IN: the device of the given stream. BFC_ANYWHERE: any device. */
 #define BFC_HERE ((struct bfc_place){.kind = BFC_PLACE_CURRENT})
 #define BFC_HERE_ASLEEP ((struct bfc_place){.kind = BFC_PLACE_CURRENT, .may_sleep = true})
 #define BFC_ON(ordinal) ((struct bfc_place){.kind = BFC_PLACE_DEVICE, .device = (ordinal)})

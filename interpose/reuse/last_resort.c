@@ -51,9 +51,9 @@ uint64_t bfc_call_limit_lacks(const struct bfc_call *call) {
 }
 
 /* Has the device's other pools give back the memory that the allocation lacks: without this
- * library, memory that one context has freed is available to the device's other contexts. If the
- * driver refused although the device seems to have enough, those pools give back as much as the
- * program asked for. */
+ * library, memory that one context has freed is available to the device's other contexts. If
+ * nothing seems to be lacking, although the driver has refused, those pools give back as many bytes
+ * as the program requested. */
 static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
     uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;

@@ -38,7 +38,7 @@ struct bfc_call {
     uint64_t waited_ns;
     bool in_pool;                         /* whether only a block of the arena's own pool will do */
     bool (*again)(struct bfc_call *call); /* makes another attempt; NULL: the pool is asked */
-    bool is_first; /* whether no other job that waits for memory is to be served before this call */
+    bool is_first;  /* whether the call may take memory for which other jobs wait */
     CUresult error; /* what the driver answered last when the pool asked it for memory, or
                        CUDA_SUCCESS */
 };
@@ -57,8 +57,8 @@ static inline struct bfc_call bfc_call_of(const struct bfc_driver *driver, struc
                              .result = CUDA_ERROR_OUT_OF_MEMORY};
 }
 
-/* Makes `result` the answer to the call, if it is an error after which a context answers nothing
- * else. */
+/* Makes `result` the answer to the call, if it is an error after which every call in the context
+ * fails. */
 static inline void bfc_call_note_fatal(struct bfc_call *call, CUresult result) {
     if (bfc_driver_is_fatal(result))
         call->error = result;

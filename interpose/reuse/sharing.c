@@ -8,8 +8,8 @@
 #include "interpose/table/counter.h"
 #include "interpose/table/feature.h"
 
-/* The pool is not told to keep the region: while the block is live, its region is not given back
- * anyway. */
+/* bfc_pool_share_region need not be told to keep the region (`false`), because the region of a live
+ * block is never given back. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
                          CUdeviceptr pointer) {
     BFC_TELL_COUNTER(bar());
@@ -18,8 +18,8 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
     return bfc_reuse_wait_for_handed_out(driver, arena);
 }
 
-/* The peer is recorded before this thread waits for the fences of blocks that were handed out: once
- * there are peers, mode ordered hands out no more pending blocks. */
+/* The peer is recorded first: from then on mode ordered hands out no pending block. So the wait
+ * that follows covers all pending blocks that were handed out. */
 static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
     CUresult result = bfc_peers_add(accessor, owner);
     BFC_TELL_COUNTER(leave());
@@ -42,7 +42,7 @@ static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_a
 }
 
 /* Turns the access of the current context, `accessor`, to the owner's pages on or off. The driver
- * grants access to pages by device. */
+ * grants access to pages to a device as a whole, so the features get the accessor's device. */
 static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext accessor,
                                    CUcontext owner, bool on) {
     CUdevice device;
@@ -89,9 +89,9 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     return result;
 }
 
-/* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on it,
- * and gives it access to their pages. The accessor has mapped some memory of the device, so it may
- * reach all of the device's memory. */
+/* Makes `accessor` a peer of the device's primary context and of the contexts of all arenas on the
+ * device, and gives it access to their pages. Since the accessor has mapped memory of that device,
+ * it may be able to reach all memory there. */
 static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUcontext primary = bfc_primary_context(driver, device);

@@ -20,9 +20,9 @@ CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner,
  */
 CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner);
 
-/* Notes that the current context, `accessor`, has mapped another process's memory. If that memory
- * is another device's, the driver has enabled peer access. An error means that the host has no
- * memory, or that the peers are too many. */
+/* Notes that the current context, `accessor`, has mapped another process's memory. If that is on
+ * another device, the driver has enabled peer access, so `accessor` becomes a peer there. An error
+ * means that the host lacks memory, the peers are too many, or pages cannot be made accessible. */
 CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
                                CUdeviceptr mapped);
 

@@ -47,7 +47,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
     bfc_fetch_add_relaxed(&bins[bfc_latency_bin(took)], weight);
 }
 
-/* The batch's slots are adjacent: the ring of events holds a whole number of batches. */
+/* A batch's slots are adjacent, since the ring of events holds a whole number of batches. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;

@@ -1,10 +1,10 @@
 /*
  * What the segment says about single calls: events, the histogram of sizes, sampled latencies.
  *
- * The thread that called the pool writes this after the call, without a lock and nearly without
- * atomic operations: a thread takes numbers of events in batches, counts in a lane of its own while
+ * A thread calls these functions after it has called the pool. They take no lock and hardly any
+ * atomic operation: a thread takes event numbers in batches, counts in a lane of its own while
  * there are enough lanes, and reads the clock once a batch (coarsely) and at few calls (exactly).
- * Without a segment only waits are counted. Thread-safe.
+ * Without a segment only waits and fences are counted. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_EVENTS_H
 #define BFC_INTERPOSE_EVENTS_H
@@ -27,7 +27,7 @@ struct bfc_stats_sink {
     uint64_t event_pool;
 };
 
-/* A thread's own state, by which it shares hardly anything with other threads. */
+/* The state of one thread. As each thread has its own, threads hardly share anything. */
 struct bfc_events_thread {
     struct bfc_event *slot; /* where the event number `event` is written */
     /* the thread's next event number, and the end of the numbers it took */
@@ -51,8 +51,8 @@ uint64_t bfc_events_clock(enum bfc_timed which);
 static inline uint64_t bfc_events_start(enum bfc_timed which) {
     return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
-/* Begins an allocation or free in a function that has a copy for those that are timed. Returns
- * whether this one is to be timed; then the copy begins with bfc_events_clock. */
+/* Begins an allocation or free, and returns whether it is to be timed. For callers that have one
+ * function for timed calls, which begins with bfc_events_clock, and another for untimed ones. */
 static inline bool bfc_events_is_timed(enum bfc_timed which) {
     return UNLIKELY(!bfc_events_thread.until_timed[which]--);
 }
@@ -64,8 +64,8 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
 /* Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
- * before. A lane of the thread's own needs no atomic addition. Threads that have no lane yet, and
- * those that share the last lane, call the slow function; one comparison finds both. */
+ * before. A lane of the thread's own needs no atomic addition. A thread that has no lane yet, or
+ * has the shared last lane, calls the slow function: one comparison finds both cases. */
 uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
 static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t offset) {

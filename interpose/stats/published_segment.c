@@ -1,9 +1,9 @@
 /*
  * The published segment: creation, sections, counters, the end.
  *
- * The file lies in /dev/shm, where shm_open would put it. Its pages are allocated at once, so that
- * a full /dev/shm shows here and not as a SIGBUS in the job. No descriptor stays open: the program
- * may close all that it does not know.
+ * The file lies in /dev/shm, where shm_open finds it. Its pages are allocated at once: if /dev/shm
+ * is full, that fails, and the job gets no SIGBUS later. No descriptor stays open, because a
+ * program may close all descriptors that it has not opened itself.
  */
 #include "interpose/stats/published_segment.h"
 
@@ -102,7 +102,7 @@ static int create_segment_file(void) {
     return bfc_open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
-/* A signal interrupts the allocation, so it is tried many times, for programs with fast timers. */
+/* Each signal interrupts the allocation. Programs with fast timers need many attempts. */
 static bool allocate_pages(int file) {
     int attempts = 100;
     do
@@ -116,7 +116,7 @@ static struct bfc_segment_header *map_own_segment(void) {
     if (file < 0)
         return NULL;
     void *memory = MAP_FAILED;
-    /* The program's umask may have removed bits of the mode. */
+    /* The mode is set again, because the program's umask may have removed bits of it. */
     if (fchmod(file, 0600) == 0 && allocate_pages(file))
         memory = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     int reason = errno;
@@ -191,7 +191,7 @@ static struct bfc_segment_pool *pool_sections(void) {
     return published ? bfc_segment_sections(published) : NULL;
 }
 
-/* Which sections of the segment an arena still writes to, even an arena that has ended. */
+/* Which sections are taken: some arena still writes to them, even if its context has ended. */
 static bool taken[BFC_SEGMENT_POOLS];
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards `taken` */
 

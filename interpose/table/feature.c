@@ -33,8 +33,8 @@ void bfc_features_names(char *text, size_t size) {
         used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
 }
 
-/* Called when the counter bfc_allocations_until_sample[bin] has fallen below 0: tells the features
- * of the allocation. If none of them sets the counter again, it is set as high as possible. */
+/* Called when bfc_allocations_until_sample[bin] has fallen below 0: tells the features of the
+ * allocation. If none sets that counter again, it is set high, so that this call stays rare. */
 NOINLINE void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                                   unsigned bin) {
     BFC_TELL_FEATURES(sample_due, arena, pointer, bytes, bin);

@@ -64,8 +64,8 @@ struct bfc_feature {
 
     /* ---- arenas ---- */
 
-    /* An arena is being made: its device and limits are known, its pool is made next, over
-     * `upstream`, in which the feature may put calls for pages. */
+    /* An arena is being made: its device and limits are known, and its pool, which is made next,
+     * will take memory from `upstream`. The feature may put calls for pages into `upstream`. */
     void (*arena_making)(const struct bfc_driver *driver, struct bfc_arena *arena,
                          struct bfc_upstream *upstream);
     /* An arena that this thread has made is about to be published, unless another thread publishes
@@ -80,9 +80,9 @@ struct bfc_feature {
 
     /* ---- contexts ---- */
 
-    /* context_ending: a context is about to end, and no thread of ours enters it. Later,
-     * context_kept says that the driver has refused to end it, or context_ended that it has ended.
-     * If a context ends unseen by any hook, only context_ended is called. */
+    /* context_ending: a context is about to end, and the library calls the driver in it no more.
+     * Later, context_kept says that the driver has refused to end it, or context_ended that it has
+     * ended. If a context ends unseen by any hook, only context_ended is called. */
     void (*context_ending)(const struct bfc_driver *driver, CUcontext context);
     void (*context_kept)(const struct bfc_driver *driver, CUcontext context);
     void (*context_ended)(const struct bfc_driver *driver, CUcontext context);
@@ -98,17 +98,17 @@ struct bfc_feature {
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
     /* After each allocation, whether a pool or the driver served it, and after each that failed
-     * with out of memory. `allocated`, `allocation_failed`, `freeing` and `freed` are not called
-     * for every block: they are called while the process is not usual (interpose/config/process.h),
-     * as when it records, and otherwise only for blocks that the fast path leaves to slower
-     * code. */
+     * with out of memory. But `allocated`, `allocation_failed`, `freeing` and `freed` are called
+     * for every block only while bfc_process_is_usual (interpose/config/process.h) is false, as
+     * when a trace is recorded. Otherwise they are called only for blocks that the fast path leaves
+     * to slower code. */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
     /* The call stack of a sampled allocation was taken. `site` is the stack's place in the tables
      * that `tables` returns, and `weight` is how many blocks the sample stands for. */
     void (*stack_taken)(CUdeviceptr pointer, uint32_t site, double weight,
                         struct bfc_stack_tables (*tables)(void));
-    /* Before each free, since another allocation may get the address right after it. */
+    /* Before each free: right after a free another allocation may get the address. */
     void (*freeing)(CUdeviceptr pointer, CUstream stream);
     /* After each free: `arena` is that of the block, or NULL if no pool of ours served it;
      * `may_wait`: the program's call may wait for work, as cuMemFree does. */
@@ -132,8 +132,8 @@ struct bfc_feature {
     bool (*import_has_sync_memops)(uint64_t id);
     void (*set_import_sync_memops)(uint64_t id, bool on);
     /* export_block does what cuIpcGetMemHandle does, for a pooled block; open_import and
-     * close_import do what cuIpcOpenMemHandle and cuIpcCloseMemHandle do, for any handle. At most
-     * one feature has these functions, and it has all three. */
+     * close_import do what cuIpcOpenMemHandle and cuIpcCloseMemHandle do, for any handle, pooled
+     * block or not. One feature at most has these functions, and then it has all three. */
     CUresult (*export_block)(const struct bfc_driver *driver, CUipcMemHandle *handle,
                              const struct bfc_pointer *block);
     /* The block for which export_block gave this handle was freed, or its context has ended. */
@@ -174,9 +174,9 @@ void bfc_features_begin(void);
 /* Writes the features' names, with a space in front of each; cut off at `size` bytes. */
 void bfc_features_names(char *text, size_t size);
 
-/* For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread are served
- * before sample_due is called for one. So an allocation that no feature samples costs a
- * subtraction. */
+/* For each bin of sizes (bfc_size_bin): how many more allocations of the calling thread come before
+ * the next one for which sample_due is called. So an allocation that no feature samples costs only
+ * a subtraction. */
 extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC HIDDEN;
 #define BFC_NO_SAMPLE_SOON INT16_MAX
 

@@ -46,8 +46,8 @@ static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t 
 }
 
 /*
- * Returns the indexes of the rows that are allocations, ordered by birth, and rows of the same
- * birth in their own order. NULL: the host has no memory.
+ * Returns the indexes of the rows that are allocations, ordered by birth; rows of equal birth stay
+ * in the order in which they come. NULL: the host has no memory.
  */
 static struct keyed *order_events(const struct lifetimes *lifetimes) {
     struct keyed *order = malloc(((size_t)lifetimes->visible + 1) * sizeof *order);

@@ -54,8 +54,8 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-/* Copies the anchors of the loop, except those for which an allocation before the loop, of the same
- * device, size and thread, would be mistaken. */
+/* Copies the anchors of the loop, except those whose device, size and thread an allocation before
+ * the loop has too: a job would take that allocation for the anchor. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
     const struct bfc_plan_arena *arenas = table_of(e->plan, e->plan->arenas_at);

@@ -9,16 +9,17 @@
 
 #define ROWS_PER_WATCH 4096
 
-/* What a node of the tree knows of the rows that use some addresses: `first` is the row that dies
- * last. `second` is the row that dies last of those that are not of the same kind as `first`. A
- * row's kind is its class (the rows that it may share memory with) or its stream. */
+/* What a node of the tree knows of the rows that use some addresses. `first` is the row that dies
+ * last. `second` is the row that dies last among the rows whose kind is not that of `first`. A
+ * row's kind is its class (the rows with which it shares memory) in one tree, and its stream in the
+ * other. */
 struct latest {
     uint32_t first;
     uint32_t second;
 };
 
 /* A segment tree over ranges of addresses. For each node, `all` is about the rows that cover all
- * addresses of the node, and `any` about the rows that cover some of these. */
+ * addresses of the node, and `any` about the rows that cover at least one of them. */
 struct tree {
     struct latest *all;
     struct latest *any;
@@ -171,8 +172,9 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* Returns whichever of the rows `found`, `at.first` and `at.second` dies last, leaving out those of
- * the same stream as `row` if by_stream is true, else those of its class. */
+/* Returns the row that dies last among `found`, `at.first` and `at.second`. Of the latter two it
+ * skips a row of the same kind as `row`: of the same stream if by_stream is true, else of its
+ * class. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;

@@ -2,9 +2,10 @@
  * Checks whether offsets are a valid plan. It uses nothing of the code that finds plans, so that an
  * error in that code is noticed.
  *
- * The rows are added in the order of their births to a tree over addresses. The tree has for each
- * range of addresses the last two deaths among rows that may not share memory with each other. A
- * second such tree has the last two deaths among rows of different streams. O(n log n).
+ * The rows are added in the order of their births to a tree over addresses. For each range of
+ * addresses the tree has the two rows that die last, of different classes (rows that share memory
+ * are a class). So it shows whether a new row meets a live row that is not of its class. A second
+ * tree does so with streams in place of classes. O(n log n).
  */
 #ifndef BFC_PLAN_VALIDATE_H
 #define BFC_PLAN_VALIDATE_H

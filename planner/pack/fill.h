@@ -1,10 +1,10 @@
 /*
  * Hole filling: places items one by one, each at the lowest offset that is free or in the smallest
  * hole that fits. It respects all constraints: items of several pieces, given offsets, and the time
- * that must lie between rows of different streams. A binary tree, whose leaves are the pieces in
- * the order of births and whose other nodes hold the latest death of placed pieces below them,
- * finds the pieces that are alive with a given one in O(log n) each. The idea is that of XLA's heap
- * simulator and TFLite's greedy planner.
+ * that must lie between rows of different streams. To find the pieces that are alive together with
+ * a given one, it searches a binary tree: the leaves are the pieces in the order of births, and
+ * each other node has the latest death of the placed pieces below it. Each find takes O(log n). The
+ * idea is that of XLA's heap simulator and TFLite's greedy planner.
  *
  * Thread-safety: each thread needs its own struct fill; the problem (struct arena) is only read.
  */

@@ -76,9 +76,9 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Returns whether the floor (least possible offset) of some box in the section may be too low. It
- * is not if all unplaced boxes of the section, put on top of each other above the highest floor,
- * fit below the capacity. */
+/* Returns whether the floor (least possible offset) of some box in the section may have to rise.
+ * None has to if all unplaced boxes of the section, put on top of each other above the highest
+ * floor, fit below the capacity. */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -90,8 +90,8 @@ static bool may_rise(const struct floors *s, uint32_t section) {
 }
 
 /* Returns the least offset that box number `job` of s->jobs can have. The boxes come by falling
- * `top`, the lowest end that a box can have. If the first few do not all fit above this box, it
- * must lie above one of them, so its offset is at least the least of their tops. */
+ * `top`, the lowest end that a box can have. If boxes 0 to i do not all fit above this box, it must
+ * lie above one of them, so its offset is at least the lowest of their tops, that of box i. */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;
     int32_t room = s->capacity - s->jobs[job].top;

@@ -37,8 +37,8 @@ struct arena_state {
      * portfolio's lock) */
     uint64_t *best;
     /* by item: its size, lifetime and so on, from which its place in the order of hole filling is
-     * computed; NULL: hole filling is not used, because packing the items' boxes misses no better
-     * plan */
+     * computed; NULL: hole filling is not used, since in an `exact` arena packing boxes can reach
+     * every plan that it can */
     struct traits *whole;
     /* by item: its offset if it was placed when the arena was divided into parts, else
      * UINT64_MAX */

@@ -42,9 +42,9 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* Returns the wanted peak for a packing of the part: with it the part ends at the arena's lower
- * bound, or at the capacity that the user has given if that is higher. The result is at least
- * part->proved, because it is proved that no packing has a lower peak than that. */
+/* Returns the peak that is wanted for a packing of the part. A part with this peak ends at the
+ * arena's lower bound, or at the capacity that the user has given if that is higher. The result is
+ * at least part->proved, because it is proved that no packing has a lower peak than that. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;

@@ -47,8 +47,8 @@ bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
 /* Returns which share of the run is done after `seconds` seconds, from 0 to 1, for a display of
  * progress. Until there is a plan, this is about the share of the jobs that the first plan needs.
- * Later it is the share of the time limit, or, if the user gave no limit, not more than the share
- * of the first round's jobs. The caller holds the lock. */
+ * Later it is the share of the time limit. If the user gave neither a time limit nor a capacity, it
+ * is not more than the share of the first round's jobs that are done. The caller holds the lock. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 
 /* Returns the peak of the best plan so far, summed over all arenas; UINT64_MAX: there is no plan

@@ -7,24 +7,24 @@
 #include "planner/common/random.h"
 
 /*
- * The weight of a trait that counts only between boxes that are equal by the other traits, whose
- * weights are much larger.
+ * A small weight: the trait decides only between boxes for which the sum of the other traits, with
+ * their much larger weights, is about the same.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    /* boxes with the largest product of lifetime in sections of time and size come first */
+    /* boxes whose size times lifetime in sections of time is largest come first */
     {0, 1, 1, 0},
     /* boxes that are alive together with the most bytes come first; of equal ones those that live
      * for the most sections of time */
     {0, LESS, 0, 1},
-    {1, 0, 1, 0}, /* boxes with the largest product of lifetime in ticks and size come first */
+    {1, 0, 1, 0}, /* boxes whose size times lifetime in ticks is largest come first */
     /* boxes that are alive together with the most bytes come first; of equal ones those that live
      * for the most ticks */
     {LESS, 0, 0, 1},
     /* boxes that live for the most sections of time come first; of equal ones the largest */
     {0, 1, LESS, 0},
-    /* boxes that are alive together with the most bytes come first; of equal ones those with the
-     * largest product of lifetime in ticks and size */
+    /* boxes that are alive together with the most bytes come first; of equal ones those whose size
+     * times lifetime in ticks is largest */
     {LESS, 0, LESS, 1},
     {1, 0, LESS, 0}, /* boxes that live for the most ticks come first; of equal ones the largest */
     /* the largest boxes come first; of equal ones those that live for the most sections of time */
@@ -52,7 +52,7 @@ static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t
     uint64_t *live = tree->most + sections;
     for (uint32_t i = 0; i < n; i++) {
         live[boxes[i].birth] += boxes[i].size;
-        /* The unsigned difference may wrap around below 0; the sum then wraps back, so it is
+        /* An element may wrap around below 0. The sums that are formed below wrap back, so they are
          * right. */
         live[boxes[i].death] -= boxes[i].size;
     }

@@ -52,8 +52,8 @@ double ranks_spread(const double *worth, uint32_t n);
  * Raises the worth of boxes that are alive in sections of time in which earlier packings failed, so
  * that these boxes are placed earlier, as constraint solvers weigh constraints by their failures
  * (Boussemart, Hemery, Lecoutre and Sais, ECAI 2004). `blame` has the number of failures of each
- * section. The box of the section with most failures gets `strength` times the spread of all
- * worths, the others get less in proportion.
+ * section. A box counts as many failures as the worst of its sections. The boxes with the most get
+ * `strength` times the spread of all worths, the others less in proportion to their failures.
  */
 void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
                  double strength);

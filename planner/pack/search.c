@@ -34,7 +34,7 @@ struct group {
 
 /* An element of the search's stack: a group that is being packed. One of the group's boxes, the
  * candidate, is placed at its floor (its lowest possible offset), and the other boxes are packed by
- * the frames above this one on the stack. If they do not fit, the candidate may not lie there: its
+ * the frames above this one on the stack. If that fails, the candidate cannot lie at its floor: the
  * floor is raised, and another candidate is tried. */
 struct frame {
     struct group group;
@@ -72,12 +72,12 @@ struct search {
     uint32_t *blame;
     uint32_t blamed; /* number of elements of `blame` */
     enum search_focus focus;
-    uint32_t effort; /* how often least possible offsets are raised at each node (floors.h) */
+    uint32_t effort; /* how many passes over the sections raise floors at each node (floors.h) */
     /* by section of time s: how many unplaced boxes are alive in both s - 1 and s */
     uint32_t *crossing;
     /* by section of time: leads to the next section whose floor paint_floors has not set yet */
     uint32_t *skip;
-    /* a bit for each box: whether the placing of another box has just raised its floor */
+    /* a bit for each box: rest_of sets it when the floor of the box rises, drain_bits clears it */
     uint64_t *bits;
     /* by section of time: number of the part to which its boxes go when a group is split */
     uint32_t *part_of;
@@ -234,8 +234,8 @@ static void undo_places(struct search *s, uint32_t placed) {
         put_back(s, s->placed[--s->placed_count]);
 }
 
-/* Empties s->bits, which has a bit for each box. For each bit that was set it writes an entry with
- * the floor `floor` to `out`, by rising rank. Returns how many entries it has written. */
+/* Writes an entry with the floor `floor` to `out` for each box whose bit in s->bits is set, by
+ * rising rank, and clears the bits. Returns how many entries it has written. */
 static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
     uint32_t count = 0;
     for (uint32_t word = 0; word <= s->n / 64; word++) {
@@ -250,8 +250,9 @@ static bool entry_precedes(struct entry a, struct entry b) {
     return a.floor != b.floor ? a.floor < b.floor : a.box < b.box;
 }
 
-/* Merges two ordered lists into `out`, from their ends on, so that `out` may be the same array as
- * `a` if it has room for both. */
+/* Merges the ordered list `b` into the ordered list `a`, from the ends of both on. `out` must be
+ * the same array as `a`, with room for both lists: entries of `a` that keep their places are not
+ * copied. */
 static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
                           const struct entry *b, uint32_t bn) {
     uint32_t i = an, j = bn;
@@ -312,7 +313,7 @@ static uint32_t find_unpainted(uint32_t *skip, uint32_t section) {
 
 /* Sets s->floor of each section to the lowest floor (least possible offset) of the group's boxes
  * that are alive in the section. The boxes come by rising floor, so the first one in a section
- * decides. s->skip leads past the sections that are decided. */
+ * decides. By s->skip later boxes pass over sections that are decided already. */
 static void paint_floors(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t left = group->hi - group->lo;
@@ -352,9 +353,10 @@ static void blame_sections(struct search *s, const struct box *box, int32_t floo
         s->blame[i] += (uint32_t)(floor + s->stacked[i]) > s->capacity;
 }
 
-/* Computes the least peak of each section. The unplaced boxes of a section cannot overlap, so those
- * with floor f or higher end at f plus the sum of their sizes, or higher (Jackson's bound for jobs
- * on one machine). False: the least peak of a section is above the capacity. */
+/* Computes the least peak of each section. The unplaced boxes of a section cannot overlap. So for
+ * each floor f, the boxes with floor f or higher need room from f to f plus the sum of their sizes
+ * (Jackson's bound for jobs on one machine). False: the least peak of a section is above the
+ * capacity. */
 static bool weigh_sections(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     memset(s->stacked + group->lo, 0, (group->hi - group->lo) * sizeof *s->stacked);
@@ -486,10 +488,10 @@ static uint32_t choose_section(const struct search *s, const struct group *group
     return chosen;
 }
 
-/* Chooses the box to be placed next: of the chosen section's boxes with the lowest floor (least
- * possible offset), the one of the lowest rank. If this box is also alive in a section where some
- * box has a lower floor, that section is taken instead, and so on. At the end no unplaced box can
- * still be put below the chosen box. */
+/* Chooses the box to be placed next: in the chosen section, a box with the lowest floor (least
+ * possible offset), and of several the one of the lowest rank. If this box is also alive in a
+ * section where some box has a lower floor, the choice is made anew in that section, until there is
+ * no such section. Then no unplaced box can be put below the chosen box any more. */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t section = choose_section(s, group);
