@@ -19,7 +19,7 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How many boxes the short searches of a part placed with one focus (enum search_focus). */
 struct reach {
-    /* the most boxes that a short search had placed at one time, summed over the searches */
+    /* summed over the searches: how many boxes a search had placed when it had placed the most */
     uint64_t boxes;
     uint64_t searches;
 };
@@ -55,12 +55,13 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
                    uint32_t order);
 
 /* Tries for a limited time to find a packing of the part with a lower peak. `goal` is the wanted
- * peak in bytes within the part. With `stepwise`, more of the searches try a peak between the goal
- * and the best one so far. */
+ * peak in bytes, counted from the bottom of the part. With `stepwise`, more of the searches aim
+ * only at a peak between the best one so far and the goal. */
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);
 
-/* Packs the arena once by hole filling (fill.h), in the next one of several orders of its items. */
+/* Packs the arena once by hole filling (fill.h). Each call uses another order of the items: first
+ * the fixed ones (ranks.h), then random ones. */
 void worker_fill(struct worker *worker, struct arena_state *arena);
 
 #endif
