@@ -129,8 +129,9 @@ struct bfc_pool_config {
     enum bfc_growth growth;
     /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
     uint64_t growth_size;
-    /* growth `double`: up to this size, new regions get larger as the pool grows; with pages, so do
-     * the bytes of pages that are made at once. Policies tf and pytorch ignore it without pages */
+    /* growth `double`: new regions get larger as the pool grows, up to this size. With pages, the
+     * bytes that the pool makes at once beyond a request do so instead. Without pages, policies tf
+     * and pytorch ignore it */
     uint64_t growth_max;
     uint64_t preallocate; /* growth `preallocate`: the size of the first region */
     uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
@@ -263,9 +264,9 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
  * Of the upstream only `poll` is called, and with BFC_ALLOCATE_HIT_ONLY not even that; other flags
  * have no effect. Counts as a hit.
  *
- * `below` (never NULL) belongs to this `at`: it has hints at which addresses before `at` live
- * blocks start. The caller sets them to 0 before the first call with this `at`, and passes them
- * again in later ones; the pool updates them. If a live block still starts at a hint, the pool
+ * `below` (never NULL) belongs to this `at`: it holds addresses before `at` at which live blocks
+ * may start, as hints. The caller sets them to 0 before the first call with this `at`, and passes
+ * them again in later ones; the pool updates them. If a live block still starts at a hint, the pool
  * reaches `at` from there without a search.
  *
  * Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (no such block may start at `at`),

@@ -14,7 +14,7 @@
  * sets have the same hash with a chance of 1 in 2^64; the search may then miss a packing, but it
  * never returns a wrong one.
  *
- * The search keeps a stack of its own in place of recursion, because it is as deep as there are
+ * The search keeps a stack of its own in place of recursion, which could be as deep as there are
  * boxes. The time is exponential at worst; a node copies a list of at most n boxes. Thread-safety:
  * each thread needs its own struct search.
  */
@@ -50,15 +50,15 @@ enum search_focus {
     SEARCH_FOCUSES
 };
 
-/* The effort of a search: how often it tries at each node to prove higher least offsets of the
- * unplaced boxes (floors.h), from 0 to SEARCH_EFFORTS - 1. A low effort makes nodes faster; a high
- * effort makes them fewer, because nodes that lead to no packing are left earlier. */
+/* The effort of a search: how often it tries at each node to raise the least possible offsets of
+ * the unplaced boxes (floors.h), from 0 to SEARCH_EFFORTS - 1. A low effort makes nodes faster; a
+ * high effort makes them fewer, because nodes that lead to no packing are left earlier. */
 #define SEARCH_EFFORTS 3
 
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
-/* Returns how many boxes were placed at that node of the last search where the most were. */
+/* Returns the largest number of boxes that the last search had placed at any of its nodes. */
 uint32_t search_reached(const struct search *search);
 
 /*

@@ -8,8 +8,8 @@
  * Parts of up to SEARCH_MOST_BOXES boxes are searched (search.h) in many orders, with node limits
  * that grow. Parts of any size are packed again by the valley greedy with random weights; a box
  * that did not fit is placed earlier in the next try (squeaky wheel; Joslin and Clements, AAAI
- * 1998). Where the packing of an arena must obey more than lifetimes and sizes (it is not `exact`),
- * hole filling (fill.h) is used too; where offsets are given (pins), it alone is used.
+ * 1998). An arena that is not `exact` (struct arena) is packed by hole filling (fill.h) too, and an
+ * arena with given offsets (pins) only by hole filling.
  */
 #ifndef BFC_PLAN_SOLVE_H
 #define BFC_PLAN_SOLVE_H

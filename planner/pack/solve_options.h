@@ -19,8 +19,8 @@ struct solve_options {
     /* the run ends when the plan's peak is at most this many times the lower bound; 0: the peak
      * alone does not end the run */
     double enough;
-    /* the run ends when the peak, summed over all arenas, is at most this many bytes, but uses at
-     * least a second to look for a better plan; UINT64_MAX: no capacity is given */
+    /* the run ends when the peak, summed over all arenas, is at most this many bytes and at least a
+     * second has passed; UINT64_MAX: no capacity is given */
     uint64_t capacity;
     unsigned threads;
     uint64_t seed;

@@ -19,7 +19,8 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How many boxes the short searches of a part placed with one focus (enum search_focus). */
 struct reach {
-    /* summed over the searches: how many boxes a search had placed when it had placed the most */
+    /* the sum, over the searches, of the largest number of boxes placed at any node
+     * (search_reached) */
     uint64_t boxes;
     uint64_t searches;
 };
@@ -60,8 +61,9 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);
 
-/* Packs the arena once by hole filling (fill.h). Each call uses another order of the items: first
- * the fixed ones (ranks.h), then random ones. */
+/* Packs the arena once by hole filling (fill.h), in the next one of several ways: with each fixed
+ * order of the items (ranks.h) twice, once for each value of `tightest` (fill_pack), and then with
+ * random orders. */
 void worker_fill(struct worker *worker, struct arena_state *arena);
 
 #endif

@@ -253,9 +253,9 @@ static bool comes_in(const struct period *period, const struct events *events, u
 /*
  * Returns whether the last repetition belongs to the same loop as the others. First, of its
  * allocations that have a usual size (one that most repetitions have), at least half must have that
- * size. Second, of the sizes in the last repetition, some also occur for the same allocation in the
- * first half of the repetitions, and some in the second half. The former must be at least half as
- * many as the latter, else a new loop has begun.
+ * size. Second, each of its sizes is looked up among the sizes that the same allocation has in the
+ * earlier repetitions. At least half as many sizes must be found in the first half of the
+ * repetitions as in the second half, else a new loop has begun.
  */
 static bool goes_on(const struct period *period, const struct events *events) {
     const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;

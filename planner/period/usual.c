@@ -35,14 +35,14 @@
  * their allocations in common. If 20 % of the allocations of each repetition change at random, two
  * repetitions share 0.8 * 0.8 = 0.64. */
 #define LIKE 0.3
-/* The best length is the one whose repetitions share the most. The shortest length is taken whose
- * repetitions share at least this part of that. */
+/* The shortest of the proposed lengths is taken whose repetitions are at least NEARLY times as
+ * alike as those of the best length. */
 #define NEARLY 0.9
 /* the loop is corrected at most this many times, to have the allocations of many repetitions */
 #define ROUNDS 8
 /* How many equal repetitions of the loop are written as the result. The exact search (period.h),
- * which reads the result, needs three. One more is written because the first lacks the frees of
- * blocks that an earlier repetition would have allocated. */
+ * which reads the result, needs three. One more is written because the first differs: it has no
+ * frees of blocks from a repetition before it. */
 #define COPIES 4
 
 struct search {
@@ -199,7 +199,8 @@ struct course {
 };
 
 /* Returns how many allocations of the loop are still to come when the stream ends: those after the
- * last allocation that is in both, less the ones that the stream has after it; at least 0. */
+ * last allocation that the stream has in common with the loop, less the other allocations that the
+ * stream has after that; at least 0. */
 static uint32_t passed_since(const struct alignment *alignment) {
     uint32_t i = 0;
     while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)

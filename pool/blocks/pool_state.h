@@ -53,8 +53,8 @@ struct rules {
      * must be checked: `exact` is set, small_most is not 0, or a large region is wholly free
      * (whole.h) */
     bool picks_by_rules;
-    /* whether policy_round must round the requests: they are not just rounded to multiples of
-     * BFC_GRANULE, and from BFC_LARGE on to multiples of BFC_LARGE */
+    /* whether requests must be rounded by policy_round, because the policy does not just round up
+     * to multiples of BFC_GRANULE, and from BFC_LARGE on to multiples of BFC_LARGE */
     bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
     /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
@@ -75,7 +75,7 @@ struct rules {
     uint64_t whole_above;
     /* granules of the largest request that the fast path of allocations serves; lower than usual
      * while a large region is wholly free (whole.h). 0: it serves none, because other rules of this
-     * struct need checks that it does not make, or a region is set apart */
+     * struct need checks that the fast path does not make, or a region is set apart */
     uint64_t plain_most;
 };
 
@@ -104,8 +104,8 @@ struct region {
     /* the value that idle_since had when bfc_pool_trim_idle last found the region wholly free; if
      * it differs now, the region was used in between */
     uint64_t seen_idle;
-    /* when bfc_pool_trim_idle first found the region wholly free with the present seen_idle, in
-     * nanoseconds; 0: it has never found the region wholly free */
+    /* the time in nanoseconds since which every call of bfc_pool_trim_idle has found the region
+     * wholly free and unused; 0: the last call found it in use, or there was no call yet */
     uint64_t seen_ns;
 };
 

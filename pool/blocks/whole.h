@@ -1,8 +1,8 @@
 /*
  * A ready block that fills a large region is in separate bins (`whole`), because a small block cut
  * from it would keep the whole region from the device's other users. A request takes a block from
- * these bins if it needs a large part of it, or if the pool cannot instead grow for the request at
- * little cost (pool/policy/growth.h).
+ * these bins if it needs a large part of the block, or if the pool cannot instead grow for the
+ * request at little cost (pool/policy/growth.h).
  *
  * Called under the lock.
  */

@@ -11,9 +11,9 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* A pool reserves host addresses for so many block records; addresses alone take no memory. If the
- * host refuses addresses for MOST_BLOCKS records, the pool tries half as many, and so on down to
- * FEWEST_BLOCKS. */
+/* A pool reserves host addresses for this many block records; addresses alone take no memory. If
+ * the host refuses addresses for MOST_BLOCKS records, the pool tries half as many, and so on down
+ * to FEWEST_BLOCKS. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
 #define MOST_PAGES ((uint64_t)1 << 20)

@@ -227,9 +227,9 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     return status;
 }
 
-/* Keeps in the array on_hand (the pages that are about to be given back) only pages that have been
- * ready for idle_ns nanoseconds, at every call in that time. For a page that the previous call did
- * not find ready, records the time `now`. */
+/* Keeps in the array on_hand (the pages that are about to be given back) only pages that all calls,
+ * for at least idle_ns nanoseconds, have found ready. For a page that the previous call did not
+ * find ready, records the time `now`. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;

@@ -47,8 +47,8 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
  * `anywhere`. */
 uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere);
 
-/* Gives back the pages that have been ready for idle_ns nanoseconds, at every call of this function
- * in that time; `now` is the time of this call. Returns how many bytes went back. */
+/* Gives back the pages that all calls of this function, for at least idle_ns nanoseconds, have
+ * found ready; `now` is the time of this call. Returns how many bytes went back. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);
 
 /*

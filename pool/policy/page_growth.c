@@ -47,8 +47,8 @@
 /* A page is too large for a block if it is more than this many times as large as the pages that
  * would be made for that block. */
 #define MUCH 8
-/* for each large page that the pool makes, and each later step of growth, so many more allocations
- * look for pages that are too large for the request */
+/* for each large page that the pool makes, and each later step of growth, this many more
+ * allocations look for pages that are too large for the request */
 #define WATCHED 1024
 /* page rule auto: free memory that cannot move may be at most 1 / LOST_PART of the slack, which is
  * what may be reserved beyond what was requested */
@@ -58,8 +58,8 @@
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
-/* page rule auto: in any case, the most that was in use and 1 / IN_USE_PART of that may be
- * reserved */
+/* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
+ * that more */
 #define IN_USE_PART 128
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
