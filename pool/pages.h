@@ -13,8 +13,8 @@
  * - trimming gives back single pages.
  *
  * Only a ready page is ever unmapped: not a byte of it is live, pending, deferred or awaited, and
- * it is not pinned. (No driver documents that unmapping waits for the device.) A page is at one
- * address at a time.
+ * it is not pinned. Work on the device might still use any other page, and no driver documents that
+ * unmapping waits for that work. A page is at one address at a time.
  *
  * While less than (1 + page_slack) times the most that was ever requested is reserved, the pool
  * makes new pages. Above that it moves free pages first; where the limit or the device allows no
@@ -24,10 +24,11 @@
  * the page goes back, and small pages are made in its place.
  *
  * One thread at a time owns the pages, from the decision what to move or make until the calls for
- * that are done; frees, and allocations that find a free block, go on meanwhile. After a call that
- * fails, pages that were just made go back. A page that could not be unmapped stays in use, or is
- * unmapped when the pool next grows or trims. The failed step is tried once more with as few new
- * pages as possible. If that fails too, and not for lack of memory, the upstream's `reserve`
+ * that are done; frees, and allocations that find a free block, go on meanwhile. If a call fails,
+ * the pages that were just made go back. A page that could not be unmapped from its old address
+ * stays in use there; one that could not be unmapped from its new address is lost, and unmapping it
+ * is tried again when the pool next grows or trims. The allocation then tries once more with as few
+ * new pages as possible. If that fails too, and not for lack of memory, the upstream's `reserve`
  * provides a region, for which ready pages go back if necessary.
  *
  * Sizes in bytes. Thread-safety as in pool.h.
@@ -156,9 +157,10 @@ void bfc_pool_let_pages(struct bfc_pool *pool);
 /*
  * Between bfc_pool_freeze_pages and bfc_pool_thaw_pages, which different threads may call, no page
  * is made, moved or given back, but no thread waits: trimming finds no pages, and allocations that
- * have to change pages call `wake` first. With `asleep`, bfc_pool_set_page says that a page's
- * memory is gone and only its addresses are kept; without, that the memory has come back as `page`.
- * The pool goes on counting a page that is asleep as reserved, and hands out blocks in it.
+ * have to change pages call `wake` first. By bfc_pool_set_page the caller says, with `asleep`, that
+ * a page's memory is gone and only its addresses are kept, and without `asleep`, that the memory
+ * has come back as the page `page`. The pool goes on counting a page that is asleep as reserved,
+ * and hands out blocks in it.
  */
 void bfc_pool_freeze_pages(struct bfc_pool *pool);
 void bfc_pool_set_page(struct bfc_pool *pool, bfc_addr start, bfc_page page, bool asleep);

@@ -33,14 +33,14 @@ typedef uint64_t bfc_fence;
 #define BFC_NO_FENCE ((bfc_fence)0)
 #define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses of blocks are multiples of a granule, which has 2 to the power of
- * BFC_GRANULE_BITS bytes. cudaMalloc aligns memory to as many bytes, because textures need it. */
+/* Sizes and addresses of blocks are multiples of a granule: 2 to the power of BFC_GRANULE_BITS,
+ * that is, 512 bytes. cudaMalloc aligns memory to 512 bytes too, because textures need it. */
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
 /* Blocks of at least this many bytes start at multiples of it, because an exported dma-buf consists
- * of whole pages of the host, which have up to 64 KiB. Only the first block of a region starts
- * where the upstream has put the region. */
+ * of whole pages of the host, and such a page may have up to 64 KiB. Only the first block of a
+ * region starts where the upstream has put the region. */
 #define BFC_LARGE ((uint64_t)1 << 16)
 
 enum bfc_status {
@@ -129,9 +129,9 @@ struct bfc_pool_config {
     enum bfc_growth growth;
     /* growth `double`: the size of the first region; growth `fixed`: the size of each region */
     uint64_t growth_size;
-    /* growth `double`: the size up to which new regions (with pages: the bytes of pages that are
-     * made at once) get larger as the pool grows. Policies tf and pytorch ignore it without
-     * pages */
+    /* growth `double`: new regions get larger as the pool grows, up to this size. With pages, the
+     * bytes that the pool makes at once beyond a request do so instead. Without pages, policies tf
+     * and pytorch ignore it */
     uint64_t growth_max;
     uint64_t preallocate; /* growth `preallocate`: the size of the first region */
     uint64_t limit;       /* the most bytes that may be reserved; UINT64_MAX: no limit */
@@ -153,8 +153,8 @@ struct bfc_pool_config {
     /* a region of more bytes than this that is wholly free is split for a small block only if the
      * pool cannot grow at little cost; UINT64_MAX: such a region is split as any other */
     uint64_t keep_whole;
-    /* whether the upstream's `release` may wait for the device. If so, an allocation for which
-     * memory is short takes a block that its policy would refuse, rather than give regions back */
+    /* whether the upstream's `release` may wait for the device. If so, an allocation that finds no
+     * memory takes a block that its policy would refuse, rather than give regions back */
     bool release_waits;
     /* with pages: while less than (1 + page_slack) times the most that was ever requested is
      * reserved, the pool makes new pages; above that it moves free ones */
@@ -165,8 +165,8 @@ struct bfc_pool_config {
     /* whether allocations may hand out pending blocks; if not, BFC_ALLOCATE_PENDING has no
      * effect */
     bool reuse_pending;
-    /* while at most this many bytes are pending, the pool grows at once; while more are, an
-     * allocation first waits a short time for fences */
+    /* an allocation that finds no block makes the pool grow at once while at most this many bytes
+     * are pending; while more are pending, it first waits a short time for fences */
     uint64_t pending_budget;
     /* whether an allocation fails as soon as the device refuses memory, without waiting for fences
      * and without giving regions back */
@@ -257,15 +257,17 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
 #define BFC_PLACE_HINTS 2
 
 /*
- * Hands out a block that starts exactly at `at`, of `bytes` rounded up to whole granules, or above
- * BFC_LARGE to multiples of that. All of the range must be ready, or with BFC_ALLOCATE_PENDING also
- * pending; then the block's fence is the highest one in the range. The range may span several free
- * blocks of any region, and no rule of a policy applies. Of the upstream only `poll` is called, and
- * with BFC_ALLOCATE_HIT_ONLY not even that; other flags have no effect. Counts as a hit.
+ * Hands out a block that starts exactly at `at`. Its size is `bytes`, rounded up to whole granules,
+ * or from BFC_LARGE on to a multiple of BFC_LARGE. All of the range must be ready; with
+ * BFC_ALLOCATE_PENDING it may also be pending, and the block's fence is then the highest one in the
+ * range. The range may span several free blocks of any one region, and no rule of a policy applies.
+ * Of the upstream only `poll` is called, and with BFC_ALLOCATE_HIT_ONLY not even that; other flags
+ * have no effect. Counts as a hit.
  *
- * `below` (never NULL) holds hints where live blocks before `at` may start, for calls with the same
- * `at`. The caller sets them to 0 before the first of these calls, and the pool updates them. As
- * long as a live block starts at a hint, the pool need not search.
+ * `below` (never NULL) belongs to this `at`: it holds addresses before `at` at which live blocks
+ * may start, as hints. The caller sets them to 0 before the first call with this `at`, and passes
+ * them again in later ones; the pool updates them. If a live block still starts at a hint, the pool
+ * reaches `at` from there without a search.
  *
  * Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (no such block may start at `at`),
  * BFC_UNKNOWN_POINTER (the range is not within one region), BFC_OUT_OF_MEMORY (a part of the range
@@ -286,8 +288,9 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
 /*
  * Takes a region of `bytes`, a multiple of the granule, from the upstream, and sets it apart: only
  * bfc_pool_allocate_at, bfc_pool_allocate_apart and BFC_ALLOCATE_APART hand out memory of the
- * region, until bfc_pool_set_apart, or an allocation that would fail, opens it to all. An
- * allocation that would fail even then gets memory of the region that its policy would refuse.
+ * region, until bfc_pool_set_apart, or an allocation that would otherwise fail, opens it to all. If
+ * even then the allocation's policy has no block for it, it gets memory of the region against the
+ * rules of that policy.
  *
  * In a pool with pages the region is a reservation of addresses with pages behind all of it. Once
  * the region is open to all, or when trimming finds nothing else, its ready pages may go elsewhere;
@@ -311,11 +314,11 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 
 /*
- * Blocks that have no place in a region of bfc_pool_add_apart lie in other regions, and should
- * share one of them, as large as the most bytes that such blocks ever took at one time. If they lie
- * in several regions, gives back those that are wholly free and smaller than that; if any went back
- * and none of the others is as large, the next region that the pool takes with growth `double` has
- * that size. Returns how many bytes went back.
+ * Blocks that have no place in a region of bfc_pool_add_apart lie in other regions (overflow
+ * regions). They should share one of these, as large as the most bytes that such blocks ever took
+ * at one time. If there are several overflow regions, gives back those that are wholly free and
+ * smaller than that. If any went back, and no overflow region has that size, the next region that
+ * the pool takes with growth `double` has it. Returns how many bytes went back.
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
@@ -335,10 +338,11 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
- * A free with BFC_NO_FENCE in two steps, for a caller that waits for the device in between.
- * bfc_pool_glimpse tells whether a live block starts at `start`, nearly always without taking the
- * lock; bfc_pool_free_ready frees the block. If another thread has freed the block meanwhile,
- * bfc_pool_free_ready returns an error, as bfc_pool_free does.
+ * bfc_pool_glimpse and bfc_pool_free_ready are the two steps of a free with BFC_NO_FENCE, for a
+ * caller that waits for the device between them. bfc_pool_glimpse tells whether a live block starts
+ * at `start`, nearly always without taking the lock; bfc_pool_free_ready frees the block. If
+ * another thread has freed the block meanwhile, bfc_pool_free_ready returns an error, as
+ * bfc_pool_free does.
  */
 struct bfc_glimpse {
     /* the index of the block record of the live block that starts at the address asked for; 0: no
@@ -366,8 +370,9 @@ static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
  * the last two nothing has changed. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
-/* Continues the free of a block that bfc_pool_free_awaited has freed, and that starts at `start`,
- * as if bfc_pool_free had been called with `fence`. */
+/* To be called when the stream has come to the free of the block at `start`, which
+ * bfc_pool_free_awaited has freed: the block is no longer awaited, but free as after bfc_pool_free
+ * with `fence`. */
 void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
@@ -444,8 +449,8 @@ uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
-/* Gives one region back, but no pages: a region that is wholly free and ready, or if there is none,
- * one without a live or awaited block. Sets `*error` to the upstream's error code of the last
+/* Gives one region back, but no pages. It is a region that is wholly free and ready; if there is
+ * none, one without a live or awaited block. Sets `*error` to the upstream's error code of the last
  * release; if nothing was released, `*error` does not change. */
 void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
@@ -456,12 +461,12 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error);
  */
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
-/* Waits, a second at most, until other threads are done giving regions back. Returns how many bytes
- * went back; 0: a region had not gone back after a second, or none was under way. */
+/* Waits, a second at most, until no thread is giving regions or pages back. Returns how many bytes
+ * were being given back at the start; 0: none were, or some had not gone back after a second. */
 uint64_t bfc_pool_await_releases(struct bfc_pool *pool);
 
-/* Returns the bytes of the smallest region for which the pool would ask the upstream's `reserve` to
- * hold a block of `bytes`. That is more than `bytes` where the policy fixes the sizes of
+/* Returns the bytes of the smallest region that the pool would request from the upstream's
+ * `reserve` for a block of `bytes`. That is more than `bytes` where the policy fixes the sizes of
  * regions. */
 uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes);
 
@@ -469,8 +474,8 @@ uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes);
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
 /* What a pool could give back once all work under way is done, in bytes. Regions and pages with a
- * live or awaited byte do not count, since nobody knows when a stream will come to a free in its
- * order. */
+ * live or awaited byte do not count: an awaited block is free only when its stream comes to the
+ * free, and nobody knows when that is. */
 struct bfc_pool_room {
     uint64_t reserved; /* bytes of regions and pages that are wholly free */
     /* bytes that the device gains when these regions and pages go back: rounded to the device's own

@@ -70,7 +70,7 @@ static unsigned count_members(const struct portfolio *portfolio) {
     return portfolio->options->threads < most ? portfolio->options->threads : most;
 }
 
-/* Runs the threads of the team, or fewer if no more can be started, and waits until they end.
+/* Runs the threads of the team, or as many of them as can be started, and waits until they end.
  * False: no thread could be started, or the host has no memory. */
 static bool run_team(struct team *team) {
     struct portfolio *portfolio = &team->portfolio;

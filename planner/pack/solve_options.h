@@ -9,18 +9,18 @@ struct solve_progress {
     uint64_t bound; /* the lower bound in bytes, for all arenas together */
     uint64_t peak;  /* peak of the best plan so far in bytes; UINT64_MAX: there is none yet */
     double seconds; /* seconds since the start of the run */
-    double share;   /* how much of the work or of the time limit is over, from 0 to 1 */
+    double share;   /* how far the run is, from 0 to 1, measured by its work or by its time limit */
 };
 
 struct solve_options {
-    /* time limit in seconds; negative: none is given, so a run takes about 2.5 s, or up to 60 s to
-     * reach a given capacity */
+    /* time limit in seconds; negative: no limit is given. The run then takes about 2.5 s; if a
+     * capacity is given, it instead takes up to 60 s to reach that capacity */
     double seconds;
-    /* the run ends when the plan's peak is at most this many times the lower bound; 0: no peak ends
-     * the run */
+    /* the run ends when the plan's peak is at most this many times the lower bound; 0: the peak
+     * alone does not end the run */
     double enough;
-    /* the run may end when the peak, summed over all arenas, is at most so many bytes; UINT64_MAX:
-     * not given */
+    /* the run ends when the peak, summed over all arenas, is at most this many bytes and at least a
+     * second has passed; UINT64_MAX: no capacity is given */
     uint64_t capacity;
     unsigned threads;
     uint64_t seed;

@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-/* a packing reads once in this many placed boxes the flag by which it is told to stop */
+/* how many boxes a packing places between two looks at the flag by which it is told to stop */
 #define BOXES_PER_LOOK 4096
 
 struct node {
@@ -36,8 +36,8 @@ struct valley {
     uint32_t leaves;
     /* by section of time: index of the first box that is born in the section or later */
     uint32_t *first_at;
-    /* by section of time: the first section of the segment that ends right before it; undefined if
-     * none does */
+    /* by section of time: if a segment ends right before the section, the first section of that
+     * segment; else undefined */
     uint32_t *left_of;
     struct segment *segments;
     struct level *heap;
@@ -52,8 +52,9 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections) {
     uint32_t leaves = 1;
     while (leaves < boxes)
         leaves *= 2;
-    /* The number of entries that the heap needs: a placed box pushes at most three segments, and
-     * each of them pushes one more when it is raised. */
+    /* The most entries that are ever pushed: a placed box pushes at most three segments. Raising a
+     * segment pushes one more, but joins it to a neighbour, so each segment is raised at most
+     * once. */
     const size_t pushes = 6 * (size_t)boxes + 4;
     valley->tree = malloc((size_t)leaves * 2 * sizeof *valley->tree);
     valley->first_at = malloc(((size_t)sections + 1) * sizeof *valley->first_at);
@@ -214,8 +215,8 @@ static void lay_box(struct valley *v, uint32_t left, const struct box *box) {
     join_segment(v, box->birth, box->death, segment.height + box->size);
 }
 
-/* Raises the segment to the height of its lower neighbour, because no box fits into it. False: it
- * has no neighbour, as it is the whole skyline. */
+/* Raises the segment to the height of the lower one of its neighbours, because no box fits into it.
+ * False: it has no neighbour, as it is the whole skyline. */
 static bool raise_segment(struct valley *v, uint32_t left) {
     const uint32_t right = v->segments[left].right;
     const uint64_t before = left > 0 ? v->segments[v->left_of[left]].height : UINT64_MAX;
@@ -242,8 +243,9 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
     heap_push(v, 0);
 }
 
-/* Returns whether packing may go on. Once in BOXES_PER_LOOK placed boxes it counts these boxes as
- * steps of progress (watch.h) and reads *stop. False: *stop is true. */
+/* Returns whether packing may go on, when `left_over` boxes are not placed yet. Each time that
+ * BOXES_PER_LOOK more boxes have been placed, counts them as steps of progress (watch.h) and reads
+ * *stop. False: *stop is true. */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;

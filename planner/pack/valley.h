@@ -3,10 +3,10 @@
  *
  * The skyline, which is the top of the boxes placed so far, is kept as segments of one height, in a
  * heap by height. Of the boxes that fit into the lowest segment, between its higher neighbours, the
- * one of the lowest rank is placed on it. If none fits, the segment is raised to the height of its
- * lower neighbour. A tree over the boxes in the order of births, with the earliest death and the
- * lowest rank below each node, finds the box. The time is
- * about O((n + sections) log n).
+ * one of the lowest rank is placed on it. If none fits, the segment is raised to the height of the
+ * lower one of its neighbours. A tree over the boxes in the order of births, with the earliest
+ * death and the lowest rank below each node, finds the box. The time is about O((n + sections) log
+ * n).
  *
  * Thread-safety: each thread needs its own struct valley; the boxes are only read.
  */
@@ -30,7 +30,7 @@ void valley_destroy(struct valley *valley);
 
 struct valley_result {
     uint64_t peak; /* the peak of the packing in bytes; valid only if `done` is set */
-    /* the box that did not fit below the limit; NO_BOX: there is no such box */
+    /* the box that would have ended above the limit, which ended the packing; NO_BOX: none did */
     uint32_t failed;
     bool done;
 };

@@ -21,7 +21,8 @@
  * RESTART_EVERY. */
 #define FIRST_RESTARTS 4
 #define RESTART_EVERY 10
-/* in parts with more boxes than this, every second job packs anew by the valley greedy */
+/* in parts with more boxes than this, not one in RESTART_EVERY but every second job packs the part
+ * anew by the valley greedy */
 #define MANY_BOXES 500
 /* A job that packs a part anew repeats the valley greedy until about this many boxes have been
  * placed. */
@@ -35,10 +36,11 @@
     0.7 /* this share of the short searches uses the focus (the rule by which a search chooses the \
          * section for its next box) with which earlier searches placed the most boxes; the others \
          * use every focus in turn */
-/* this share of the short searches places those boxes earlier that live in sections of time in
- * which earlier searches failed */
+/* this share of the short searches learns from earlier ones: boxes in sections of time in which
+ * earlier searches failed are placed earlier */
 #define LEARNING 0.7
-/* after this many packings by the valley greedy the random weights that order the boxes change */
+/* new random weights for the order of the boxes are drawn after this many packings by the valley
+ * greedy */
 #define MOST_SQUEAKS 40
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
@@ -61,7 +63,8 @@ void worker_free(struct worker *worker) {
     free(worker->offsets);
 }
 
-/* Returns the limit for the first packing of a part, which is accepted whatever its peak is. */
+/* Returns the limit for the first packing of a part: so high that any peak is accepted, but low
+ * enough that the sum of the limit and the part's base does not overflow. */
 static uint64_t most_at_first(const struct part_state *part) {
     return UINT64_MAX - part->part->base;
 }
@@ -204,7 +207,7 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
 }
 
 /* Makes the working memory of searches when the worker first needs it. If the worker's last search
- * was of another part, forgets what was counted there (search_blame and worker->reach). False: the
+ * was of another part, forgets the counts of that part (search_blame and worker->reach). False: the
  * host has no memory. */
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
@@ -259,9 +262,9 @@ static void note_reach(struct worker *worker, enum search_focus focus) {
     worker->reach[focus].searches++;
 }
 
-/* Chooses the focus of a short search: the rule by which a search chooses the section for its next
- * box. Mostly it is the one with which short searches of this part placed the most boxes on
- * average, because it is the likeliest to find a packing; otherwise all take turns. */
+/* Chooses the focus (enum search_focus) of a short search. Mostly it is the one with which short
+ * searches of this part placed the most boxes on average, because a search with this focus is the
+ * likeliest to find a packing. In the other searches every focus has its turn. */
 static enum search_focus choose_focus(const struct worker *worker, uint32_t attempt,
                                       uint64_t *random) {
     enum search_focus best = SEARCH_LOWEST;
@@ -274,9 +277,10 @@ static enum search_focus choose_focus(const struct worker *worker, uint32_t atte
 }
 
 /*
- * Runs short searches in random orders, most of which place those boxes earlier that did not fit in
- * earlier searches. How long a search takes varies so much that beginning a new one is soon better
- * than continuing an old one (Gomes, Selman and Kautz, AAAI 1998).
+ * Runs short searches in random orders of the boxes. In most of these orders, the boxes of sections
+ * in which earlier searches failed come earlier. The time that a search takes varies so much that
+ * it is soon better to begin a new search than to continue an old one (Gomes, Selman and Kautz,
+ * AAAI 1998).
  */
 static void search_wide(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         uint64_t goal, bool stepwise, uint64_t *random) {

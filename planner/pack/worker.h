@@ -19,7 +19,8 @@ enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
 /* How many boxes the short searches of a part placed with one focus (enum search_focus). */
 struct reach {
-    /* the most boxes that a short search had placed at one time, summed over the searches */
+    /* the sum, over the searches, of the largest number of boxes placed at any node
+     * (search_reached) */
     uint64_t boxes;
     uint64_t searches;
 };
@@ -55,12 +56,14 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
                    uint32_t order);
 
 /* Tries for a limited time to find a packing of the part with a lower peak. `goal` is the wanted
- * peak in bytes within the part. With `stepwise`, more of the searches try a peak between the goal
- * and the best one so far. */
+ * peak in bytes, counted from the bottom of the part. With `stepwise`, more of the searches aim
+ * only at a peak between the best one so far and the goal. */
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);
 
-/* Packs the arena once by hole filling (fill.h), in the next one of several orders of its items. */
+/* Packs the arena once by hole filling (fill.h), in the next one of several ways: with each fixed
+ * order of the items (ranks.h) twice, once for each value of `tightest` (fill_pack), and then with
+ * random orders. */
 void worker_fill(struct worker *worker, struct arena_state *arena);
 
 #endif

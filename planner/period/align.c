@@ -20,8 +20,8 @@
 #define SAME 2
 #define OTHER (-1)
 
-/* a step of an alignment: to the next event of the stream (STRING), of the loop (LOOP), or of
- * both */
+/* a step of an alignment: to the next event of the stream alone (STRING), to that of the loop alone
+ * (LOOP), or to both */
 enum move { BOTH, STRING, LOOP };
 
 /* Events of the stream that are aligned at once, as numbers (`tokens`), with the events of the loop
@@ -87,8 +87,8 @@ static uint32_t score_all(struct stretch *stretch) {
 
 /*
  * Follows the best alignment back from its end. For each event of the stretch, `columns` gets how
- * many of the loop's events are used up to it, and `places` its place in the loop, or ALIGN_NOWHERE
- * if it has none. Returns how many events got a place.
+ * many of the loop's events the alignment has passed by then, and `places` the event's place in the
+ * loop, or ALIGN_NOWHERE if it has none. Returns how many events got a place.
  */
 static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32_t *columns,
                            uint32_t *places) {
@@ -109,9 +109,9 @@ static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32
     return matched;
 }
 
-/* Aligns the stream's next events, the first of which differs from the loop's event at *place, and
- * moves *place on. Returns how many events it has aligned; 0: the stream no longer follows the
- * loop. */
+/* Aligns the stream's next events, the first of which differs from the loop's event at *place. Adds
+ * to *place how many of the loop's events it has passed. Returns how many events of the stream it
+ * has aligned; 0: the stream no longer follows the loop. */
 static uint32_t align_stretch(struct alignment *alignment, const uint64_t *tokens, uint32_t at,
                               uint32_t n, const struct token_loop *loop, uint32_t *place) {
     struct stretch stretch = {.tokens = tokens + at,
@@ -160,14 +160,14 @@ struct tally {
      * vote of Boyer and Moore) */
     uint32_t lead;
     uint32_t followed; /* how often the stream had `candidate` right after this event of the loop */
-    /* an event that the stream has right after this event of the loop, though it is not in the
-     * loop, given by its token; if one such event came in more than half of these cases, it is that
-     * one */
+    /* the token of an event that the stream has right after this event of the loop, though that
+     * event has no place in the loop; if one token came in more than half of all such cases, it is
+     * this one */
     uint64_t candidate;
 };
 
-/* Returns whether event number `at` of the stream is in the loop, but the stream's next event is
- * not. */
+/* Returns whether event number `at` of the stream has a place in the loop, but the stream's next
+ * event has none. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;
@@ -194,10 +194,11 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
 }
 
 /*
- * Removes from the loop the events that at most a third of its repetitions have. If an event that
- * is not in the loop (tally.candidate) came right after one of the loop's events more than once and
- * in more than a third of its occurrences, it is inserted there. After a removed event nothing is
- * inserted, because the next alignment can show that candidate again.
+ * Removes from the loop the events that at most a third of its repetitions have. After an event
+ * that stays, it inserts tally.candidate, an event that was not in the loop, if that came there
+ * more than once, and after more than a third of the occurrences of the event that stays. Nothing
+ * is inserted after a removed event: if the candidate is really part of the loop, the next
+ * alignment, with the corrected loop, finds it again after another event.
  */
 static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);

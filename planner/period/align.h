@@ -24,15 +24,15 @@ struct alignment {
     uint32_t *places;
     /* number of the stream's events up to the last one that has a place in the loop */
     uint32_t covered;
-    /* number of the loop's events, counted over all repetitions, up to the place of that event:
-     * the last event of the stream that has a place in the loop */
+    /* number of the loop's events, counted over all repetitions, up to the last one that is the
+     * place of an event of the stream */
     uint32_t passed;
     uint32_t matched; /* how many of the stream's events have a place in the loop */
 };
 
-/* Aligns the stream of events that `tokens` stand for with repetitions of the loop, both from their
- * first events on. `places` of the alignment has room for n elements. It takes O(n) if few events
- * differ from the loop, and up to some hundred times as long if many do. */
+/* Aligns a stream of n events, given by their tokens, with repetitions of the loop; both begin with
+ * their first events. `places` of the alignment has room for n elements. It takes O(n) if few
+ * events differ from the loop, and up to some hundred times as long if many do. */
 void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
            const struct token_loop *loop);
 

@@ -3,8 +3,8 @@
 #include "base/numbers.h"
 
 /* The number of live blocks at the ends of repetitions may differ by 1 / DIFFERENT of the number of
- * allocations of one repetition. It differs even in a real loop if a fifth of its allocations
- * changes. */
+ * allocations of one repetition. Some difference must be allowed: there is one even in a real loop
+ * if a fifth of its allocations changes from repetition to repetition. */
 #define DIFFERENT 2
 
 struct range {

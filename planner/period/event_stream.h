@@ -16,7 +16,8 @@ struct event {
 
 struct allocation {
     uint64_t bytes;
-    /* number of the allocation in the trace, or the index of its row in the lifetimes */
+    /* identifies the allocation: its number in the trace, the index of its row in the lifetimes, or
+     * the id of its block in the pool */
     uint64_t serial;
     uint32_t birth; /* index of the event of the allocation */
     uint32_t death; /* index of the event of the free; NEVER: the stream has none */
@@ -27,7 +28,7 @@ struct allocation {
     bool spilled;
 };
 
-/* An allocation that failed in the program from which the trace is. */
+/* An allocation that failed in the recorded program. */
 struct refusal {
     uint64_t bytes;
     uint32_t event; /* index of the first event after the failed allocation */
@@ -42,7 +43,7 @@ struct events {
     uint32_t count;
     uint32_t allocations_count;
     uint32_t
-        /* how many frees are not in the stream, because their allocations are not in it */
+        /* how many frees are left out, because the stream does not have their allocations */
         unknown_frees;
 };
 

@@ -36,8 +36,9 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
 /*
  * Returns the number of the space (a memory that is planned alone) in which the allocation lies,
  * and adds the space if it is new. Each device has a space for small and one for large blocks, so
- * that all sizes in a space, and so all offsets, are multiples of the same alignment. `name` gets
- * the space's name and must be kept. NAMES_NONE: the host has no memory.
+ * that within a space all sizes, and so all offsets, are multiples of one alignment. Writes the
+ * space's name into `name`, to which the lifetimes refer from then on. NAMES_NONE: the host has no
+ * memory.
  */
 static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
                          char name[SPACE_NAME]) {
@@ -92,8 +93,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    /* The block still lives when the next repetition makes the same allocation. The two blocks
-     * cannot have the same address, so the row gets no address in the plan. */
+    /* The block still lives when the next repetition makes the same allocation. Since the two
+     * blocks cannot have the same address, the row gets no address in the plan. */
     if (rest > a->birth) {
         row->unplanned = row->size;
         row->size = 0;
@@ -102,9 +103,9 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     row->wraps_until = tick_of(rest);
 }
 
-/* Adds, behind all other rows, a second row for each row whose block is freed only in the next
- * repetition of the loop: it lives from the start of the repetition to the time of that free, and
- * shares the memory of the first row. */
+/* Adds, after all other rows, a second row for each row whose block is freed only in the next
+ * repetition of the loop. The second row lives from the start of the repetition to the time of that
+ * free, and shares the memory of the first row. */
 static void add_halves(struct folder *folder) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint64_t start = tick_of(folder->period->prefix_events);

@@ -8,11 +8,11 @@
  * again. Stretches must be short: even if a fifth of all events changes, some stretches have no
  * changed event. */
 #define GRAM 4
-/* Each stretch of events votes for its distances to the next HOPS stretches that are equal to
- * it. */
+/* Each stretch of events votes for its distances to the next HOPS stretches that are equal to it,
+ * not only for the shortest, which may be that of a repetition within the loop. */
 #define HOPS 8
-/* A distance that was found by votes may be a few events off. It is replaced by the one near it at
- * which the most of the first FIRST stretches of the stream are repeated. */
+/* A distance that was found by votes may be a few events off. Among the distances near it, the one
+ * is taken at which the most of the stream's first FIRST stretches are repeated. */
 #define FIRST 48
 #define NOWHERE UINT32_MAX
 
@@ -25,7 +25,8 @@ struct voting {
      * NOWHERE in a free slot */
     uint32_t *table;
     /* for each distance: how many stretches voted for it; once all votes are counted, how many
-     * voted for it or a smaller one */
+     * voted for it or a smaller one, so that the votes of a range of distances are a difference of
+     * two elements */
     uint32_t *votes;
     uint32_t n;    /* number of stretches of events */
     uint32_t mask; /* the number of slots in `table`, a power of two, less 1 */
@@ -59,8 +60,8 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
         voting->votes[i] += voting->votes[i - 1];
 }
 
-/* Returns by how much distances may differ and still count as one: about the square root of the
- * distance, because inserted and missing events change it. */
+/* Returns how far two distances may be apart and still count as one: about the square root of the
+ * distance, because inserted and missing events change the distance between equal stretches. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -130,7 +131,7 @@ static bool make_voting(struct voting *voting, uint32_t n) {
 }
 
 /* Replaces each distance by the one near it at which the stream's beginning is repeated best. If
- * two of them become the same, only one is kept. */
+ * two distances become equal by this, only one is kept. */
 static void make_exact(struct lags *lags, const struct voting *voting) {
     const struct lags near = *lags;
     lags->count = 0;

@@ -18,9 +18,10 @@ struct lags {
 };
 
 /*
- * Finds the distances with the most votes. Missing and inserted events spread the votes for one
- * distance over others near it, up to about its square root away; of these the one is taken at
- * which the beginning of the stream is repeated best. O(n). False: the host has no memory.
+ * Finds the distances with the most votes. Where events are missing or inserted, the votes for one
+ * distance are spread over others near it, up to about its square root away. Of these distances,
+ * the one is reported at which the beginning of the stream is repeated best. O(n). False: the host
+ * has no memory.
  */
 bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n);
 

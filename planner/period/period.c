@@ -33,8 +33,8 @@ static void write_tokens(uint64_t *tokens, const struct events *events, bool wit
     }
 }
 
-/* A part of the reversed stream of events that repeats: `length` events from index `tail` on, in
- * which each event is equal to the one `step` events later. */
+/* A repeating part of the reversed stream of events: `length` events from index `tail` on. Each
+ * event of the part is equal to the one `step` events later, as far as that is in the part too. */
 struct run {
     uint32_t tail;
     uint32_t length;
@@ -116,9 +116,9 @@ static void describe_run(struct period *period, const struct events *events, str
         allocations_in(events, period->prefix_events, period->prefix_events + run.step);
 }
 
-/* Returns the most bytes that are live at any time among the blocks of repetition `number`. `bytes`
- * has the size for each allocation of a repetition; if it is NULL, the allocations' own sizes
- * count. */
+/* Returns the most bytes that are live at any time during repetition `number`, counting only the
+ * blocks that this repetition allocates. `bytes` has the size for each allocation of a repetition;
+ * if it is NULL, the allocations' own sizes count. */
 static double repetition_peak(const struct events *events, const struct period *period,
                               uint32_t number, const uint64_t *bytes) {
     const uint32_t first = period->prefix + number * period->length;
@@ -251,10 +251,11 @@ static bool comes_in(const struct period *period, const struct events *events, u
 }
 
 /*
- * Returns whether the last repetition belongs to the same loop as the others. First, at least half
- * of its allocations must have the size that most repetitions have there; allocations for which
- * there is no such size do not count. Second, its sizes must occur in the first half of the
- * repetitions at least half as often as in the second, else a new loop has begun.
+ * Returns whether the last repetition belongs to the same loop as the others. First, of its
+ * allocations that have a usual size (one that most repetitions have), at least half must have that
+ * size. Second, each of its sizes is looked up among the sizes that the same allocation has in the
+ * earlier repetitions. At least half as many sizes must be found in the first half of the
+ * repetitions as in the second half, else a new loop has begun.
  */
 static bool goes_on(const struct period *period, const struct events *events) {
     const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
@@ -270,14 +271,14 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* Returns where the first repetition should begin: the index of that of its allocation events
- * before which the fewest bytes are live. */
+/* Returns where the first repetition should begin. Of the events that allocate in a repetition, it
+ * is the one before which the fewest bytes are live. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;
     /*
-     * Live bytes are compared in the second repetition, because they include the blocks that the
-     * first repetition has not freed.
+     * Live bytes are compared in the second repetition, because at its start, as at that of all
+     * later ones, the blocks that the repetition before has left are live too.
      */
     const uint32_t from = period->prefix_events + period->length_events;
     for (uint32_t i = 0; i < from + period->length_events; i++) {

@@ -8,38 +8,41 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-/* how many repetitions a loop must have if at least nine tenths of the compared allocations are as
- * in the loop */
+/* how many repetitions a loop must have if at least nine tenths of the compared allocations match
+ * the loop (have a place in it) */
 #define LEAST_PASSES 4
-/* how many repetitions a loop must have if fewer than nine tenths are as in the loop */
+/* how many repetitions a loop must have if fewer than nine tenths of them match */
 #define CLEAR_PASSES 8
 #define MOST_PASSES 12 /* how many of the last repetitions are compared with the loop at most */
-/* a loop of more than this many allocations takes long to compare with the stream */
+/* a loop of more than this many allocations is long: comparing it with the stream takes so much
+ * time that fewer lengths and fewer allocations are tried */
 #define SHORT 512
 /* of the proposed lengths of a repetition (lags.h), only the TRIED_LONG with the most votes are
  * tried if the longest proposed one is above SHORT */
 #define TRIED_LONG 4
-/* The proposed lengths of a repetition are judged by the stream's last allocations: SHORT_PASSES
- * times as many as the longest length. */
+/* To judge the proposed lengths of a repetition, the stream's last allocations are compared:
+ * SHORT_PASSES times as many as the longest proposed length. */
 #define SHORT_PASSES 3
-/* If the longest proposed length is above SHORT, the lengths are judged by only LONG_PASSES times
- * as many allocations as it has. */
+/* If the longest proposed length is above SHORT, only LONG_PASSES times as many allocations as that
+ * length are compared. */
 #define LONG_PASSES 2
-/* how many allocations must be as in the loop at least, over all repetitions */
+/* how many allocations must match the loop at least, over all repetitions */
 #define LEAST_ALLOCATIONS 64
-#define ALIKE 7 /* at least ALIKE tenths of the compared allocations must be as in the loop */
-/* The repetitions may on average have more or fewer allocations than the loop by 1 / LENGTHS. */
+#define ALIKE 7 /* at least ALIKE tenths of the compared allocations must match the loop */
+/* The average number of allocations in a repetition may differ from the loop's by 1 / LENGTHS. */
 #define LENGTHS 10
-/* A length of the loop is not taken unless at least this share of the allocations is alike in two
- * repetitions of it. If 20 % of the allocations change at random, the share is 0.64. */
+/* A proposed length is rejected unless two repetitions of that length have at least this share of
+ * their allocations in common. If 20 % of the allocations of each repetition change at random, two
+ * repetitions share 0.8 * 0.8 = 0.64. */
 #define LIKE 0.3
-/* The shortest length of the loop is taken whose repetitions are alike in at least this part of the
- * share that the best length reaches. */
+/* The shortest of the proposed lengths is taken whose repetitions are at least NEARLY times as
+ * alike as those of the best length. */
 #define NEARLY 0.9
 /* the loop is corrected at most this many times, to have the allocations of many repetitions */
 #define ROUNDS 8
-/* How many equal repetitions of the loop are written as the result. The exact search (period.h)
- * needs three; one more is written because the first may lack frees. */
+/* How many equal repetitions of the loop are written as the result. The exact search (period.h),
+ * which reads the result, needs three. One more is written because the first differs: it has no
+ * frees of blocks from a repetition before it. */
 #define COPIES 4
 
 struct search {
@@ -73,17 +76,19 @@ static bool frees_all(const struct search *search) {
     for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
         if (alignment->places[i] != ALIGN_NOWHERE &&
             alignment->places[i] >= passes * search->loop.count) {
-            /* index of the last allocation of the repetition that begins, in reverse order, at i */
+            /* In the reversed order, the repetition begins with this allocation; in the stream, it
+             * is the repetition's last. */
             const uint32_t last = search->n - 1 - i;
             ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
         }
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* Returns how alike the repetitions are if the loop has `lag` allocations: compares about the last
- * `reach` allocations with repetitions of the last `lag` ones, and returns the share that is equal.
- * Allocations that only one of the two sides has count as different. Returns 0 if the repetitions
- * do not free what they allocate, because then they are only parts of a loop's repetition. */
+/* Returns how alike the repetitions are if the loop has `lag` allocations: aligns about the last
+ * `reach` allocations with repetitions of the last `lag` ones, and returns which share of them is
+ * equal. Allocations that have no partner on the other side of the alignment count as different.
+ * Returns 0 if the repetitions do not free what they allocate, because each is then only a part of
+ * a repetition of the loop. */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);
@@ -102,8 +107,8 @@ static uint32_t longest_of(const struct lags *lags, uint32_t count) {
 }
 
 /* Returns the shortest of the proposed lengths whose repetitions are nearly as alike as those of
- * the best one; 0: no length has repetitions that are alike enough. All lengths are judged by about
- * the same allocations. */
+ * the best length; 0: the repetitions of no length are alike enough. About equally many of the last
+ * allocations are compared for each length, so that the results can be compared. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t count = lags->count, best = 0;
@@ -171,9 +176,10 @@ static bool find_loop(struct search *search, bool *found) {
     return search->loop.tokens;
 }
 
-/* A loop that the program repeats, and which of the program's allocations belong to which
- * allocation of the loop; both in the order of time. Place p, counted over all repetitions of the
- * loop, is that of its allocation number p % length, the slot of p. All places are below `end`. */
+/* A loop that the program repeats, and where the stream's allocations lie in it, in the order of
+ * time (struct search has them reversed). A place is counted over all repetitions of the loop:
+ * place p is that of the loop's allocation number p % length, which is called the slot of p. All
+ * places are below `end`. */
 struct course {
     const struct events *events;
     /* by allocation of the stream: its place; ALIGN_NOWHERE: it is not in the loop */
@@ -192,8 +198,9 @@ struct course {
     uint32_t *samples; /* by slot: index of the stream's last allocation that has this slot */
 };
 
-/* Returns how many allocations of the loop come after the stream's last allocation that is in the
- * loop, less the allocations that the stream has after that one; at least 0. */
+/* Returns how many allocations of the loop are still to come when the stream ends: those after the
+ * last allocation that the stream has in common with the loop, less the other allocations that the
+ * stream has after that; at least 0. */
 static uint32_t passed_since(const struct alignment *alignment) {
     uint32_t i = 0;
     while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)
@@ -280,9 +287,8 @@ static bool find_usual_ages(struct course *course) {
     return true;
 }
 
-/* Which allocations of the result are freed when, as linked lists: first[p] is the first of those
- * that are freed right before allocation p of the result, and next[i] is the one after allocation i
- * in its list. */
+/* Which allocations of the result are freed when. Those that are freed right before allocation p of
+ * the result form a linked list: first[p] is the first of them, and next[i] is the one after i. */
 struct dues {
     uint32_t *first, *next;
 };

@@ -2,9 +2,9 @@
  * Finds a loop whose repetitions differ: some allocations are missing, others are inserted, or
  * sizes change. An exact search (period.h) finds no period in such a stream.
  *
- * The length of a repetition is found by votes (lags.h). The repetitions are then aligned with the
- * last one to find what many of them have (align.h), as several sequences are aligned by aligning
- * each with one of them (star alignment, D. Gusfield, 1993).
+ * The length of a repetition is found by votes (lags.h). Then every repetition is aligned with the
+ * last one, to find what many of them have (align.h). This is star alignment: to align several
+ * sequences, each is aligned with the same one of them (D. Gusfield, 1993).
  */
 #ifndef BFC_PLAN_USUAL_H
 #define BFC_PLAN_USUAL_H

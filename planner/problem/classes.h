@@ -1,7 +1,7 @@
 /*
- * Finds the rows that must be placed together. Rows that share memory form a class; the classes of
- * one group form an item, and a class without a group is an item alone. Union-find over rows, O(n
- * α(n)).
+ * Finds the rows that must be placed together. Rows that share memory form a class. The classes of
+ * one group together form an item; a class that is in no group is an item by itself. Union-find
+ * over rows, O(n α(n)).
  */
 #ifndef BFC_PLAN_CLASSES_H
 #define BFC_PLAN_CLASSES_H

@@ -103,7 +103,8 @@ static bool order_rows(struct builder *builder) {
 static struct piece piece_of_row(const struct builder *builder, uint32_t row) {
     const struct lifetime *r = &builder->problem->lifetimes->rows[row];
     uint64_t size = 0;
-    /* The rounded size fits into 64 bits, since sizes that are too large were rejected before. */
+    /* The rounded size fits into 64 bits, since classes_build has refused sizes that are too
+     * large. */
     plan_round_up(r->size, builder->problem->align, &size);
     return (struct piece){r->birth, r->death, builder->problem->place[row], size, r->stream, row};
 }

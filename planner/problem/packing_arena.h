@@ -1,13 +1,14 @@
 /*
- * Turns rows into the rectangles that are packed: one arena for each space, with items in it.
+ * Turns rows into the rectangles that are packed: one arena for each space (a memory that is
+ * planned alone), with items in it.
  *
  * An item is what moves as one: a row, or all rows that share memory (alias), or a group of these.
  * It consists of pieces: rectangles of time and address at fixed places within the item. Rows that
  * share memory become a staircase of pieces, at each time as high as the largest live row. The box
- * of an item is one rectangle around all its pieces, lengthened by the gap between streams if there
- * are several streams. So offsets that are valid for the boxes are valid for the rows. If the arena
- * is `exact`, each item is one piece and there are neither streams nor pins, so packing the boxes
- * misses no better plan.
+ * of an item is one rectangle around all its pieces; if there are several streams, it is longer by
+ * the gap that must lie between streams. So offsets that are valid for the boxes are valid for the
+ * rows. If the arena is `exact`, each item is one piece and there are neither streams nor pins, so
+ * no plan is better than the best packing of the boxes.
  *
  * The times of boxes are numbers of sections. A new section starts at each birth that follows a
  * death, so two boxes have a section in common if and only if they are alive at the same time (in

@@ -4,8 +4,8 @@
 
 #include "planner/common/sort.h"
 
-/* When boxes were examined this many times on average, ranges of boxes are not divided further, so
- * that the time stays limited. */
+/* Once each box has been examined this many times on average, ranges of boxes are not divided
+ * further, so that the time stays bounded. */
 #define WORK_PER_BOX 64
 
 struct range {
@@ -53,8 +53,8 @@ static bool bound_part(struct cutter *cutter, struct part *part) {
         return false;
     for (uint32_t i = 0; i < part->count; i++) {
         change[boxes[i].birth] += boxes[i].size;
-        /* The unsigned difference may wrap around below 0; the running sum then wraps back, so it
-         * is right. */
+        /* The unsigned difference may wrap around below 0. The running sum then wraps around once
+         * more, so its value is right. */
         change[boxes[i].death] -= boxes[i].size;
     }
     for (uint32_t s = 0; s < part->sections; s++) {
@@ -92,8 +92,8 @@ static bool add_part(struct cutter *cutter, struct range range, uint32_t lo, uin
 }
 
 /*
- * Places those boxes of the range that are alive in all sections from `lo` to before `hi` below its
- * other boxes. The range then has only the other boxes, in the same order.
+ * Places those boxes of the range that are alive in all sections from `lo` to before `hi` at the
+ * bottom of the range, and removes them from the range. The other boxes keep their order.
  */
 static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
     uint32_t keep = range->to;

@@ -1,9 +1,9 @@
 /*
  * Divides an arena into smaller parts before it is packed, without losing the best plan. It cuts
- * the arena at times that no box spans. In each piece of time it places the boxes that live
- * throughout at the bottom, and then tries to cut again what lies above them. It uses an explicit
- * stack. O(n log n): boxes are examined a limited number of times, and what is not divided by then
- * stays one part.
+ * the arena at times that no box spans. In each of the resulting pieces of time, it places the
+ * boxes that live during all of the piece at the bottom, and then tries to cut the rest of the
+ * piece, above them, in the same way. It uses an explicit stack. O(n log n): boxes are examined a
+ * limited number of times, and what has not been divided by then stays one part.
  */
 #ifndef BFC_PLAN_PARTS_H
 #define BFC_PLAN_PARTS_H

@@ -22,8 +22,8 @@ __extension__ typedef unsigned __int128 wide;
 static void merge_ends(struct sweep *sweep, const struct keyed *births, const struct keyed *deaths,
                        const struct interval *intervals, uint32_t count) {
     wide live = 0;
-    /* whether an interval has ended since the last one began; true at first, so that the first one
-     * starts a section */
+    /* whether an interval has ended since the last one began; true at first, so that the first
+     * interval starts a section */
     bool died = true;
     uint32_t dead = 0;
     for (uint32_t born = 0; born < count; born++) {

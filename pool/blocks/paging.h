@@ -12,7 +12,7 @@
  *
  * - A region that is `paged` is a reservation of addresses, of which each byte has a page or is
  *   bare. Other regions come from the upstream's `reserve`.
- * - A bare block has no page behind it, except lost ones: pages that can be neither used nor
+ * - A bare block has no page behind it, unless the page is lost: it can neither be used nor be
  *   unmapped.
  * - Any other block of a paged region has pages behind all of it. The counter `reserved` is the sum
  *   of the pages that are not lost and of the regions that are not paged.
@@ -36,8 +36,8 @@ struct paging {
     bool frozen;
     /* how many calls of bfc_pool_trim_idle have examined the pages so far */
     uint32_t looks;
-    /* counters of what was done with pages since the pool began, for bfc_pool_page_stats, where
-     * made_calls is named `calls` */
+    /* counters of what was done with pages since the pool began; bfc_pool_page_stats copies them,
+     * made_calls as `calls` */
     uint64_t created, moved, released, made_calls;
     uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
     /* with BFC_PAGE_AUTO: bytes of the largest page that may be made now; UINT64_MAX: no bound */

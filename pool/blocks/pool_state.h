@@ -25,12 +25,12 @@
  * own order of them (policy.c). After each step the allocation searches for a block again. */
 enum rung {
     RUNG_END,
-    RUNG_WAIT_ENOUGH,  /* waits for the oldest fences that free enough memory for the request */
+    RUNG_WAIT_ENOUGH,  /* waits for fences, the oldest first, until a block fits the request */
     RUNG_RELEASE_EACH, /* gives wholly free regions back one by one, and tries to grow after each */
-    /* gives back one wholly free region that is large enough, or else several large ones; only with
-     * policy pytorch */
+    /* policy pytorch, if max_split is set: gives back one wholly free region that is large enough,
+     * or else several of at least max_split bytes, and tries to grow */
     RUNG_RELEASE_LARGE,
-    /* waits for all fences, then for blocks that were freed in the order of a stream */
+    /* waits for all fences, then for awaited blocks, which were freed in the order of a stream */
     RUNG_WAIT_ALL,
     /* gives all wholly free regions back, if the request would then fit below the configured limit,
      * and tries to grow */
@@ -49,11 +49,12 @@ struct rules {
     /* whether free blocks are sorted exactly by size and address, and each region serves either
      * small or large blocks only */
     bool exact;
-    /* whether the size of a free block alone does not tell whether a request may take it: `exact`
-     * is set, small_most is not 0, or a large region is wholly free (whole.h) */
+    /* whether a request may be barred from a free block that is large enough, so that each block
+     * must be checked: `exact` is set, small_most is not 0, or a large region is wholly free
+     * (whole.h) */
     bool picks_by_rules;
-    /* whether the policy rounds requests up further than to multiples of BFC_GRANULE, or from
-     * BFC_LARGE on to multiples of BFC_LARGE */
+    /* whether requests must be rounded by policy_round, because the policy does not just round up
+     * to multiples of BFC_GRANULE, and from BFC_LARGE on to multiples of BFC_LARGE */
     bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
     /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
@@ -72,9 +73,9 @@ struct rules {
     bool prepares;
     /* regions of more than this many granules are kept wholly free where possible (whole.h) */
     uint64_t whole_above;
-    /* granules of the largest request that the fast path of allocations serves. 0: it serves none,
-     * because a rule above needs further checks or a region is set apart; lower than usual while a
-     * large region is wholly free (whole.h) */
+    /* granules of the largest request that the fast path of allocations serves; lower than usual
+     * while a large region is wholly free (whole.h). 0: it serves none, because other rules of this
+     * struct need checks that the fast path does not make, or a region is set apart */
     uint64_t plain_most;
 };
 
@@ -89,7 +90,7 @@ struct region {
     bool shared;
     bool held; /* whether the region must never be given back */
     /* whether the region is set apart (bfc_pool_set_apart): only allocations at a given address or
-     * with BFC_ALLOCATE_APART take memory of it */
+     * with BFC_ALLOCATE_APART may take its memory */
     bool apart;
     bool planned; /* whether bfc_pool_add_apart made the region */
     /* whether the pool took the region, while it had a planned one, for blocks without a planned
@@ -103,8 +104,8 @@ struct region {
     /* the value that idle_since had when bfc_pool_trim_idle last found the region wholly free; if
      * it differs now, the region was used in between */
     uint64_t seen_idle;
-    /* the time in nanoseconds of the first call of bfc_pool_trim_idle that found the region wholly
-     * free in the present idle time; 0: no call has yet */
+    /* the time in nanoseconds since which every call of bfc_pool_trim_idle has found the region
+     * wholly free and unused; 0: the last call found it in use, or there was no call yet */
     uint64_t seen_ns;
 };
 
@@ -124,7 +125,7 @@ struct paging;
  * - With reuse_pending, each pending block is in the bins `pending`, except those of regions that
  *   are shared or set apart.
  * - Each pending, deferred or bare block is in the list for its state; each bare block is also in
- *   the bins `bare`; each live block is in the map once.
+ *   the bins `bare`; each live block is once in `map`, the hash map of addresses.
  * - Each region has a head: a record before its first block.
  * - The address index has a node for each head, and for each block that is_indexed selects.
  * - Each record belongs to a block or a head, or is vacant.
@@ -135,8 +136,8 @@ struct bfc_pool {
     struct block *blocks;
     struct block_detail *details;
     struct map map;
-    /* first of the list of unused records, which are linked by `next` and `previous`; `previous` of
-     * the first is not set */
+    /* first of the list of unused records, which are linked by `next` and `previous`; the value of
+     * `previous` in the first one has no meaning */
     block_index vacant;
     uint32_t high;    /* all records in use have a lower index than this */
     uint32_t records; /* how many records are in use; record 0 does not count */
@@ -264,8 +265,8 @@ static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_LARGE, so that when such a block is
- * cut from a larger one, the rest starts where another large block may start. */
+/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_LARGE. When a block of such a size is
+ * cut off the start of a large one, the rest then starts where a large block may start. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }

@@ -21,8 +21,8 @@ void region_detach(struct bfc_pool *pool, region_index r);
  * start of a live block. */
 block_index find_holding(const struct bfc_pool *pool, bfc_addr address);
 
-/* How many block records a call of bare_strip or bare_back may need, for slots_prepare. A range
- * that spans several regions needs as many for each of them. */
+/* A caller of bare_strip or bare_back must first reserve this many block records (slots_prepare)
+ * for each region that the range spans. */
 #define BARE_RECORDS 2
 
 /* Adds a region that is one block without pages. False: the host has no memory for the records. */

@@ -10,8 +10,8 @@ void settle_completed(struct bfc_pool *pool, uint64_t most) {
 
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
-        /* BFC_DEFERRED_FENCE, the highest number, is no fence: it marks blocks that have none yet.
-         * So all fences below it may count as complete, but not this one. */
+        /* BFC_DEFERRED_FENCE, the highest number, is no fence, but the mark of blocks that have
+         * none yet. So it must not count as complete. All fences are lower, and do. */
         fence--;
     pool->completed = bfc_max(pool->completed, fence);
 }

@@ -45,9 +45,9 @@ static bool has_node(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
 
-/* Updates the address index for a block whose record moves from index `from` to index `to`. A hash
- * of the record's index decides whether a block has a node there, so the move may add or remove
- * one. */
+/* Updates the address index for a block whose record moves from index `from` to index `to`. Only
+ * some blocks have a node there, chosen by a hash of the record's index. So the block may have a
+ * node at one index and none at the other. */
 static void move_node(struct bfc_pool *pool, block_index from, block_index to,
                       region_index region) {
     address_index_remove(&pool->index, &pool->blocks[from]);

@@ -11,8 +11,8 @@
 
 #include "pool/blocks/pool_state.h"
 
-/* The memory of this many records is never given back to the host; beyond them, the memory of this
- * many records goes back at a time. */
+/* The memory of the first SLOTS_KEPT records is never given back to the host. The memory of further
+ * records goes back in portions of SLOTS_KEPT records. */
 #define SLOTS_KEPT 4096
 
 block_index slot_take_fresh(struct bfc_pool *pool);

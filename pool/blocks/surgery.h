@@ -12,8 +12,8 @@
 
 /* Adds a node for b to the address index. b is new, and linked to its neighbours already. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* Makes b, which is in no bin, ready, and merges it with its ready neighbours, in pools whose free
- * blocks are sorted or whose regions record when they become idle. */
+/* Makes b, which is in no bin, ready, and merges it with its ready neighbours. For pools that sort
+ * free blocks (rules.exact) or whose regions record when they became wholly free (rules.ages). */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes block b ready, pending or deferred, according to `fence` (bfc_pool_free). b must be in no
  * bin and no list, and not be counted as live or free. */

@@ -1,8 +1,8 @@
 /*
- * A ready block that fills a large region is in bins of its own (`whole`), because a small block
- * cut from it would keep the whole region from the device's other users. A request takes from these
- * bins if it needs a large part of a region, or if the pool cannot grow for it at little cost
- * (pool/policy/growth.h).
+ * A ready block that fills a large region is in separate bins (`whole`), because a small block cut
+ * from it would keep the whole region from the device's other users. A request takes a block from
+ * these bins if it needs a large part of the block, or if the pool cannot instead grow for the
+ * request at little cost (pool/policy/growth.h).
  *
  * Called under the lock.
  */
@@ -15,9 +15,9 @@
  * a large region, if a quick search finds one. */
 #define WHOLE_PART 8
 
-/* Moves block b to the bins `whole` if it is ready and fills a large region that is not set apart.
- * Otherwise, and in a pool with pages, where single pages can go back to the device, does
- * nothing. */
+/* Moves block b to the bins `whole` if it is ready and fills a large region that is not set apart,
+ * else does nothing. It also does nothing in a pool with pages, because there a block that is cut
+ * from the region keeps only its own pages from the device. */
 void whole_put(struct bfc_pool *pool, block_index b);
 
 /* Moves block b from the bins `whole` to the bins of other ready blocks. Call this before b is

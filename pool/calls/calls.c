@@ -1,5 +1,5 @@
-/* Allocates, frees and splits blocks for the caller. The usual allocation and the usual free hold
- * the lock once, for a search in a few bins, some changes of lists and counters: O(1). */
+/* Allocates, frees and splits blocks for the caller. The usual allocation and the usual free take
+ * the lock once, and under it search a few bins and change a few lists and counters: O(1). */
 #include "base/compiler.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/slots.h"
@@ -25,8 +25,8 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
-/* Refuses a request without having asked the upstream for memory; so there is no error code of the
- * upstream to report. */
+/* Refuses a request for which the upstream was not asked. There is thus no error code of the
+ * upstream to report, so the request's `error` becomes 0. */
 static enum bfc_status refuse_request(const struct request *request) {
     request->out->error = 0;
     return BFC_OUT_OF_MEMORY;
@@ -51,8 +51,8 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     }
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
-    /* The caller will repeat this request without BFC_ALLOCATE_HIT_ONLY, and that call counts as an
-     * allocation; so this one must not count. */
+    /* The caller will repeat this request without BFC_ALLOCATE_HIT_ONLY. The second call counts as
+     * an allocation, so the first one must not. */
     pool->lookups -= pool->rules.ages;
     return refuse_request(&request);
 }
@@ -177,9 +177,10 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
  * compiler drops the code that uses it. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
-    /* The state BLOCK_LIVE is 0, so a live block's `tagged` without BLOCK_REGION_MASK equals its
-     * address. An address whose low bits are not 0 is refused here, since it could equal the
-     * `tagged` of a free block. */
+    /* A block's `tagged` is its address, with its state and marks of its region in the low bits.
+     * The state BLOCK_LIVE is 0, so for a live block it equals the address once the bits
+     * BLOCK_REGION_MASK are cleared. An address whose low bits are not 0 is refused here, since it
+     * could equal the `tagged` of a free block. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
         b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
@@ -233,8 +234,8 @@ static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_ad
 
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
     struct bfc_glimpse seen = {0};
-    /* no block starts at an address whose low bits are not 0, but it could equal the `tagged` of a
-     * free block */
+    /* An address whose low bits are not 0 is refused here: no block starts there, but it could
+     * equal the `tagged` (address and state) of a free block. */
     if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
     seen.surplus = bfc_load_relaxed(&pool->has_surplus);
@@ -267,8 +268,8 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
 }
 
 /* Splits live block b after its first `granules`. The rest becomes a live block, which is counted
- * as an allocation for which the program requested 0 bytes. False: the host has no memory for a
- * record. */
+ * as an allocation for which the program requested 0 bytes. `fence` is the one under which b was
+ * handed out. False: the host has no memory for a record. */
 static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_fence fence) {
     block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)

@@ -11,9 +11,9 @@
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
-/* For how many block records a pool reserves host addresses, which takes no memory. If the host
- * refuses addresses for MOST_BLOCKS records, the pool tries half as many, and so on down to
- * FEWEST_BLOCKS. */
+/* A pool reserves host addresses for this many block records; addresses alone take no memory. If
+ * the host refuses addresses for MOST_BLOCKS records, the pool tries half as many, and so on down
+ * to FEWEST_BLOCKS. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
 #define MOST_PAGES ((uint64_t)1 << 20)
@@ -89,8 +89,8 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     /* The caller's struct bfc_page_calls need not exist after this call, so the pool must not keep
      * this pointer. open_paging copies the struct. */
     made->upstream.pages = NULL;
-    /* With pages, neighbouring free blocks merge to blocks of any size. If those of max_split bytes
-     * or more were not split, a small request could get all of such a block. So max_split is
+    /* With pages, neighbouring free blocks merge into blocks of any size. If blocks of max_split
+     * bytes or more could not be split, a small request might get a huge block. So max_split is
      * ignored. */
     if (upstream->pages)
         made->config.max_split = UINT64_MAX;

@@ -103,8 +103,8 @@ static block_index largest_in(const struct bfc_pool *pool, const struct bins *bi
         return larger_of(pool, sorted_largest(bins->root, pool->blocks, ZONE_LARGE),
                          sorted_largest(bins->root, pool->blocks, ZONE_SMALL));
     block_index largest = 0;
-    /* all blocks of the highest bin that is not empty, starting with the first one: the largest
-     * block is among them */
+    /* The largest block is in the highest bin that is not empty. The blocks of a bin are not sorted
+     * by size, so all blocks of this bin are compared. */
     for (block_index b = bins_walk(bins, pool->blocks, 0, 1); b; b = pool->blocks[b].after)
         largest = larger_of(pool, largest, b);
     return largest;
@@ -156,8 +156,8 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
-    /* An odd `sequence` means that the counters are being changed, and it is odd while they are
-     * copied. But nothing else changes them under the lock, so the copy gets an even number. */
+    /* `sequence` is odd under the lock, to tell readers without the lock that the counters may be
+     * changing. The copy does not change any more, so its number must be even. */
     stats->sequence++;
     pool_leave(pool);
 }

@@ -64,8 +64,9 @@ static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t
     }
 }
 
-/* Adds a region for `bytes` of addresses that were reserved at `start`, for blocks of `size` bytes.
- * If the host has no memory for the region's records, gives the addresses back to the device. */
+/* Adds the `bytes` of addresses that were reserved at `start` as a region, in the zone to which
+ * blocks of `size` bytes belong. If the host has no memory for the region's records, gives the
+ * addresses back to the device. */
 static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
                                       uint64_t size) {
     if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
@@ -77,8 +78,8 @@ static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uin
     return BFC_NO_HOST_MEMORY;
 }
 
-/* Reserves `least` to `most` bytes of addresses, and adds them as a region for blocks of `size`
- * bytes. */
+/* Reserves `least` to `most` bytes of addresses, and adds them as a region, in the zone to which
+ * blocks of `size` bytes belong. */
 static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t most,
                                      uint64_t size, bfc_addr *start) {
     uint64_t bytes = bfc_max(least, most);
@@ -120,9 +121,9 @@ static uint64_t release_larger(struct bfc_pool *pool, uint64_t page) {
     return perform_release(pool);
 }
 
-/* If pages would have to move for the request, and the size of new pages is bounded
- * (page_growth_look), gives much larger ready pages back, so that smaller ones are made in their
- * place. Returns how many bytes went back. */
+/* If the request needs more new pages than the pool may make, so that pages would have to move, and
+ * the size of new pages is bounded (page_growth_look), gives back ready pages that are more than
+ * twice that size; smaller ones are then made in their place. Returns how many bytes went back. */
 static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *request) {
     uint64_t bytes = round_to_pages(pool, request_size(request));
     bool moves = page_growth_room(pool, request->bytes) < bytes;
@@ -133,8 +134,8 @@ static uint64_t release_unwieldy(struct bfc_pool *pool, const struct request *re
 
 /* Makes or moves pages for the request, and sets `*at` to the address of the memory that is now
  * free for it. If addresses are lacking, only reserves addresses; if ready pages are too large,
- * only gives those back to the device. In both cases `*at` does not change, and the caller tries
- * again. */
+ * only gives these pages back to the device. In both cases `*at` does not change, and the caller
+ * tries again. */
 static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
     struct page_plan plan;
@@ -226,9 +227,9 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
     return status;
 }
 
-/* Keeps in the array on_hand (the pages that are about to be given back) only pages that every call
- * in the last idle_ns nanoseconds has found ready. For a page that the previous call did not find
- * ready, records the time `now`. */
+/* Keeps in the array on_hand (the pages that are about to be given back) only pages that all calls,
+ * for at least idle_ns nanoseconds, have found ready. For a page that the previous call did not
+ * find ready, records the time `now`. */
 static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     struct paging *paging = pool->paging;
     struct page_array *on_hand = &paging->on_hand;
@@ -245,7 +246,7 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     }
 }
 
-/* Gives no page back while bfc_pool_freeze_pages forbids to change pages (`frozen`): the memory
+/* While bfc_pool_freeze_pages forbids to change pages (`frozen`), gives none back: the memory
  * behind them may have gone to other jobs already. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;

@@ -47,15 +47,15 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
  * `anywhere`. */
 uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere);
 
-/* Gives back the pages that every call of this function in the last idle_ns nanoseconds has found
- * ready; `now` is the time of this call. Returns how many bytes went back. */
+/* Gives back the pages that all calls of this function, for at least idle_ns nanoseconds, have
+ * found ready; `now` is the time of this call. Returns how many bytes went back. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);
 
 /*
  * To be called before an allocation while the pool looks for pages that are too large
  * (rules.watched is not 0). In the free block that the request would get, replaces such pages by
- * smaller ones: a small block would keep a large page from moving for as long as the block lives.
- * Pages only get smaller that way, so none is replaced more than a few times. False: pages would
+ * smaller ones: a small block would keep a large page from moving for as long as the block lives. A
+ * page gets smaller each time, so the same memory is remade only a few times. False: pages would
  * have to be replaced, but BFC_ALLOCATE_HIT_ONLY forbids it. If the device refuses the new pages,
  * the addresses stay without pages, and rules.watched becomes 0.
  */

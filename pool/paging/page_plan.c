@@ -2,8 +2,9 @@
  * Plans which pages a block gets where no free block is large enough. The best place is the one
  * that lacks the fewest pages: a ready block next to addresses without pages is extended, or two
  * ready blocks are joined across such addresses. New pages fill the place as far as the slack
- * allows; beyond that, ready pages of other blocks move there. If these do not fit, since a page
- * moves as a whole, the place is the longest range of addresses without pages.
+ * allows; beyond that, ready pages of other blocks move there. A page moves only as a whole, so the
+ * pages to be moved may be larger than the place. The block then gets the longest range of
+ * addresses without pages instead.
  */
 #include "pool/paging/page_plan.h"
 
@@ -30,8 +31,9 @@ struct place {
 };
 
 /* Returns how many bytes must get pages next to a ready block of `ready` bytes, to serve a request
- * of `size` bytes. At least one smallest page: if the ready block is large enough by itself, it was
- * not taken because the policy does not split it, or because a large block may not start in it. */
+ * of `size` bytes. It is at least one smallest page, even if the ready block is large enough by
+ * itself. Such a block was not taken because the policy does not split it, or because a large block
+ * may not start in it. */
 static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
     return bfc_max(round_to_pages(pool, bfc_subtract_saturating(size, ready)),
                    pool->paging->calls.granule);
@@ -150,8 +152,8 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
     plan->making += bfc_min(page_growth_step(pool), most);
 }
 
-/* Chooses a place and the pages for it, where possible with at most `most` bytes of new pages. With
- * more than `room` bytes of them only if too few pages are ready to move. False: no place has
+/* Chooses a place and the pages for it. Where possible, at most `most` bytes of the pages are new.
+ * More than `room` bytes are new only if too few pages are ready to move. False: no place has
  * enough addresses. */
 static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
                          uint64_t most, struct place *place, struct page_plan *plan) {

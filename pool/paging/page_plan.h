@@ -13,14 +13,14 @@ struct page_plan {
     bfc_addr at;
     uint64_t moving; /* bytes of the pages that move; these pages are in the array on_hand */
     uint64_t making; /* bytes of the new pages */
-    /* how many of the new bytes, from the first on, get pages that are for this block alone, so
-     * that no other block can keep them from moving */
+    /* how many of the new bytes, from the first on, get pages for this block alone; no other block
+     * can then keep these pages from moving */
     uint64_t own;
     /* the size of each new page; the last page, and the last one of the `own` bytes, may be
      * smaller */
     uint64_t page;
-    /* set if plan_make returns BFC_OUT_OF_MEMORY: how many bytes of addresses without pages in a
-     * row the request needs; 0: memory is lacking, not addresses */
+    /* set if plan_make returns BFC_OUT_OF_MEMORY: how many bytes of contiguous addresses without
+     * pages the request needs; 0: memory is lacking, not addresses */
     uint64_t missing;
 };
 

@@ -174,8 +174,9 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
 
-/* After a plan has failed: pages that were unmapped count as given back or lost from now on; pages
- * that are still mapped at their old addresses become ready again. */
+/* Updates the records after a plan has failed. Pages that were unmapped have been given back,
+ * except those that can no longer be used, which become lost. Pages that are still mapped at their
+ * old addresses become ready again. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {

@@ -27,7 +27,7 @@ static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc
 
 /* Returns the sum of the bytes of the unpinned pages that lie wholly within a ready block, which
  * has room for at least the smallest page. If all pages have the smallest size and none is pinned,
- * computes the sum without a search. */
+ * the block's bounds, moved inwards to bounds of pages, give the sum without a search. */
 static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
     uint64_t most = table->granule - 1;
     bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
@@ -65,8 +65,8 @@ static bool is_kept(const struct choice *c, block_index b) {
 }
 
 /* Chooses pages from the free blocks of these bins, until the sum of the bytes is as large as
- * wanted. Goes from larger bins to smaller ones; in a pool that keeps free blocks sorted, in each
- * zone from the smallest block to the largest. */
+ * wanted. Goes from the bins of larger blocks to those of smaller ones. In a pool that keeps free
+ * blocks sorted, goes in each zone from the smallest block to the largest. */
 static void choose_in(struct choice *c, const struct bins *bins) {
     const struct block *blocks = c->pool->blocks;
     uint64_t least = c->pool->paging->calls.granule >> BFC_GRANULE_BITS;
@@ -120,9 +120,9 @@ static bool will_be_ready(const struct block *b) {
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
-/* Returns the first block of the run of ready, pending and deferred blocks around b, which is
- * pending or deferred. 0: another pending or deferred block of the run comes before b, so the run
- * is counted when the caller comes to that block. */
+/* Block b, pending or deferred, is in a run of neighbouring ready, pending and deferred blocks.
+ * Returns the run's first block if b is its first pending or deferred one, else 0. A caller that
+ * comes to every pending and deferred block thus counts each run once. */
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
@@ -164,9 +164,9 @@ uint64_t victims_to_come(const struct bfc_pool *pool) {
 
 bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
-    /* Block records are needed to cut the pages out of their blocks now, and as many again to map
-     * the pages elsewhere later. If they were lacking then, the pages would be lost; so all of them
-     * are reserved here. */
+    /* Cutting the pages out of their blocks takes block records, and mapping them elsewhere later
+     * takes as many. If they were lacking only then, the pages would be lost. So the records for
+     * both are reserved here. */
     if (!slots_prepare(pool, BARE_RECORDS * (2 * (uint64_t)paging->on_hand.count + 2)))
         return false;
     page_array_sort(&paging->on_hand);

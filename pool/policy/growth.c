@@ -3,8 +3,8 @@
  *
  * With policy bfc and growth `double`, the size of the next region (the step) doubles with each
  * region up to RAMP_TOP. Beyond that it is a small part of the reserved bytes, so that little is
- * reserved in vain. A request above the step gets a region of its own size, because a larger region
- * might take what a later large request needs.
+ * reserved in vain. A request above the step gets a region of just its own size, because a larger
+ * region might take memory of the device that a later large request needs.
  */
 #include "pool/policy/growth.h"
 
@@ -16,9 +16,8 @@
 #define RAMP_TOP ((uint64_t)32 * MIB)
 /* The size of the next region (the step) is at least 1 / STEP_PART of the reserved bytes. */
 #define STEP_PART 256
-/* For a request that is not larger than the step, the next region has STEP_BLOCKS times the size of
- * the request, if that is more than the step, but at most 1 / STEP_BLOCKS_PART of the reserved
- * bytes. */
+/* A request that is not larger than the step may get a region above the step: STEP_BLOCKS times the
+ * size of the request, but at most 1 / STEP_BLOCKS_PART of the reserved bytes. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
@@ -34,8 +33,8 @@
  * may have at most 1 / BUSY_KEEP_PART of the reserved bytes. */
 #define BUSY_KEEP_PART 192
 /* A pool that is not idle takes a new region instead of splitting a wholly free one only if the
- * free one has at least 1 / BUSY_REGION_PART of the reserved bytes. BUSY_REGION_PART,
- * BUSY_KEEP_PART and IDLE_KEEP_PART do not matter once other jobs want memory. */
+ * free one has at least 1 / BUSY_REGION_PART of the reserved bytes. Once other jobs have asked for
+ * memory, BUSY_REGION_PART, BUSY_KEEP_PART and IDLE_KEEP_PART no longer apply. */
 #define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
@@ -112,9 +111,9 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
-/* Returns the size of a region that is taken so that a wholly free region need not be split. For
- * policy tf the size is bounded here: otherwise the new region could be as large as the one that
- * need not be split. */
+/* Returns the size of a region that is taken so that a wholly free region need not be split. With
+ * policy tf, regions double without a bound; here the size is at most RAMP_TOP, unless the request
+ * is larger. Otherwise the new region could be as large as the one that it spares. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
     bool by_tf = pool->config.policy == BFC_POLICY_TF &&

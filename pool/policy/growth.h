@@ -55,16 +55,17 @@ uint64_t growth_first_step(const struct bfc_pool *pool);
 void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep);
 
 /* To be called after regions went back for others' use. With policy tf lowers `step`, the size of
- * the next region, to what fits the remaining bytes. Otherwise it would double each time a region
- * is taken and given back, until one small block reserves the whole device. */
+ * the next region, to what fits the bytes that remain reserved. Otherwise `step` would double each
+ * time a region is taken and given back, until the pool reserves the whole device for one small
+ * block. */
 void growth_trimmed(struct bfc_pool *pool);
 
 /* ---- growth of a pool with pages (page_growth.c): when to make new pages rather than move free
  * ones, how many and how large, and when small blocks get pages of their own ---- */
 
-/* Returns how many bytes the pool may add to `reserved` for a request of `bytes` (before rounding).
- * If it needs more, it moves free pages to the request instead of making new ones. A multiple of
- * the smallest page. Does not consider the limit. */
+/* Returns how many bytes the pool may add to `reserved` for a request of `bytes` (before rounding),
+ * without regard to the limit. If the request needs more, the pool moves free pages to it instead
+ * of making new ones. The result is a multiple of the smallest page. */
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
 
 /* Returns how many bytes of pages the pool makes beyond what a request needs, so that later
@@ -94,13 +95,13 @@ uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
 /* To be called after the device refused `bytes` bytes of new pages, of which `made` had been made
- * and went back unused. The next requests for pages ask for at most half of `made`, or half of
- * `bytes` if `made` is 0; each success raises that bound again. */
+ * and went back unused. From now on the pool makes at most half of `made`, or half of `bytes` if
+ * `made` is 0, beyond what a request needs; each success raises this bound again. */
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
 /* To be called after `bytes` bytes of new pages were made: `count` pages, most of them of `page`
- * bytes. Raises the bound on how much is made at once, and lets the next allocations look for pages
- * that are too large for them. */
+ * bytes. Raises the bound on how much is made beyond what a request needs. While the pool has large
+ * pages, makes further allocations look for pages that are too large for them. */
 void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
 /* To be called after `bytes` bytes of pages have moved to where a request needed them. Once more

@@ -1,15 +1,15 @@
 /*
  * Growth with pages.
  *
- * Each time the pool makes pages it makes three driver calls or more, however many bytes it makes,
- * and pages that were made in vain are lost to other users. So it makes some bytes beyond the
- * request (the step): a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
- * beyond that a small part of the reserved bytes.
+ * Each time the pool makes pages it makes three driver calls or more, however many bytes it makes.
+ * But pages that the program then does not use are lost to the device's other users. So the pool
+ * makes some bytes beyond the request (the step): a multiple of what was requested, from
+ * BFC_GROWTH_SIZE to RAMP_TOP, and beyond that a small part of the reserved bytes.
  *
- * A page that has a byte in use cannot move, so of a free block between two live ones up to a page
+ * A page that has a byte in use cannot move. So of a free block between two live ones, up to a page
  * at each end cannot move. A page is therefore at most 1 / PAGE_PART of the block that it is made
- * for: then at most 2 / 64 = 3 % of such a block, once it is free, cannot move, and 3 % is the
- * usual page_slack.
+ * for. Once such a block is free, two pages of it, at most 2 / 64 = 3 %, cannot move, and the usual
+ * page_slack of 3 % covers that.
  *
  * That is the page rule `fit`. With the rule `auto`, a step is one page while free blocks lie
  * together, as they do where lifetimes have a pattern; a large block that the step is made for has
@@ -20,14 +20,15 @@
  * memory first and then frees at random holds more than with `fit`.
  *
  * A small block keeps its page from moving, however much free memory lies around the block. While
- * pages hardly move, that costs nothing, and small blocks fill the rests of pages. Once more bytes
- * have moved than were ever requested at one time, lifetimes follow no pattern, and small blocks
- * get pages of their own. If the pool cannot get such pages, small and large blocks share pages
- * until pages move again; otherwise each small block would ask the device in vain.
+ * pages hardly move, that costs nothing, and small blocks fill gaps in the pages of large blocks.
+ * Once more bytes have moved than were ever requested at one time, the pool takes it that lifetimes
+ * follow no pattern, and small blocks get pages of their own. If it cannot get such pages, small
+ * and large blocks share pages until pages move again; otherwise each small block would ask the
+ * device in vain.
  *
  * The pool looks for pages to remake (pool/paging/remake.c) only while it has large ones, and only
- * during the next WATCHED allocations for each large page that it makes, and for each later step.
- * Looking takes much less time in all than making the pages took.
+ * during WATCHED allocations for each large page that it makes, and for each later step. Looking
+ * takes much less time in all than making the pages took.
  *
  * docs/internals/pages.md has figures.
  */
@@ -46,18 +47,19 @@
 /* A page is too large for a block if it is more than this many times as large as the pages that
  * would be made for that block. */
 #define MUCH 8
-/* during how many allocations the pool looks for pages that are too large for the request, after
- * each large page that it has made and each later step of growth */
+/* for each large page that the pool makes, and each later step of growth, this many more
+ * allocations look for pages that are too large for the request */
 #define WATCHED 1024
-/* page rule auto: of the slack, which is what may be reserved beyond what was requested, 1 /
- * LOST_PART may be free memory that cannot move */
+/* page rule auto: free memory that cannot move may be at most 1 / LOST_PART of the slack, which is
+ * what may be reserved beyond what was requested */
 #define LOST_PART 2
 /* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
 #define ROOM_PART 16
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
-/* page rule auto: at least 1 / IN_USE_PART more may be reserved than the most that was in use */
+/* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
+ * that more */
 #define IN_USE_PART 128
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
@@ -104,9 +106,10 @@ static bool chooses_size(const struct bfc_pool *pool) {
     return pool->config.page_rule == BFC_PAGE_AUTO;
 }
 
-/* Returns how many bytes may be reserved in any case with page rule auto, computed from the sizes
- * of blocks after rounding. Without this, what rounding adds would use up the slack, and each step
- * of growth would be only as large as what a request lacks. 0 with other page rules. */
+/* With page rule auto, returns how many bytes may be reserved whatever the slack is: somewhat more
+ * than the most that was in use. That is counted in rounded sizes; the slack is counted in
+ * requested ones, and could be used up by rounding alone. Each step of growth would then be only as
+ * large as what a request lacks. Returns 0 with other page rules. */
 static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));
@@ -149,9 +152,9 @@ static void add_holes(const struct bfc_pool *pool, const struct bins *bins, stru
         }
 }
 
-/* Returns the largest size of pages, a power of two times `granule`, at which free blocks between
- * others keep at most `most` bytes from moving: about a page for each such block, or all of the
- * block if that is smaller. UINT64_MAX: any size will do. */
+/* Returns the largest size of pages, a power of two times `granule`, at which at most `most` bytes
+ * of the free blocks in `holes` cannot move: about a page of each block, or all of a block that is
+ * smaller than a page. UINT64_MAX: any size will do. */
 static uint64_t largest_losing(const struct holes *holes, uint64_t granule, uint64_t most) {
     uint64_t larger = 0, lost = 0, size = granule;
     for (int power = 0; power < 64; power++)

@@ -11,8 +11,8 @@
 
 #define PYTORCH_LARGE_REST (1 * MIB)
 
-/* A block that may not be split for the request is handed out if it is larger than the request by
- * less than this many bytes. */
+/* A request of max_split bytes or more gets a block whole, as it may not be split. So as not to
+ * waste much, the block must be larger than the request by less than this many bytes. */
 #define NOT_SPLIT_SLACK (20 * MIB)
 
 static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
@@ -32,8 +32,8 @@ static bool own_split(const struct bfc_pool_config *config) {
 }
 
 /* Returns the size in granules above which the pool avoids splitting a wholly free region, so that
- * the region can go back to the device. At least the configured size of the preallocated region,
- * because that region is there for all requests. */
+ * the region can go back to the device. It is at least the configured size of the preallocated
+ * region, which must be split, because it is meant to serve all requests. */
 static uint64_t whole_above(const struct bfc_pool_config *config) {
     bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
     uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);

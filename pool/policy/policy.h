@@ -41,8 +41,8 @@ void policy_set_plain(struct bfc_pool *pool);
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
 
 /* Sets for how many more allocations the pool first replaces ready pages that are much too large
- * for the request (rules.watched). Each of these allocations takes twice as long. Has no effect
- * where free blocks are sorted (rules.exact). */
+ * for the request (rules.watched). This makes each of these allocations take about twice as long.
+ * Has no effect where free blocks are sorted (rules.exact). */
 void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
 /* Returns the size in bytes of the block for a request of `bytes`, rounded up as the policy
