@@ -1,4 +1,4 @@
-/* A pause of a few processor cycles for each of `pauses`, between two tries of a lock. */
+/* Lets `pauses` times a few processor cycles pass, between two attempts to take a lock. */
 #ifndef BFC_POOL_PAUSE_H
 #define BFC_POOL_PAUSE_H
 
