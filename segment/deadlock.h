@@ -1,10 +1,10 @@
 /*
  * Finds deadlocks among jobs that wait for memory of several devices: each waits for memory of one
- * device that another job of them holds, while it holds memory of another device itself.
+ * device that another of these jobs holds, while it holds memory of another device itself.
  *
  * Jobs that do not wait are assumed to free all their memory some time. So every deadlock that is
- * found is real, but a job that holds memory for ever without waiting is not noticed. (The test of
- * the banker's algorithm, as in queue.h.) No state; thread-safe.
+ * found is real, but one in which a job holds memory for ever without waiting is not found. (The
+ * test of the banker's algorithm, as in queue.h.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_DEADLOCK_H
 #define BFC_SEGMENT_DEADLOCK_H

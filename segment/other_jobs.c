@@ -83,9 +83,9 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
             memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats) ||
             !READ_MEMBER(file, i, pages, &pages) || !READ_MEMBER(file, i, awaited, &job->awaited))
             continue;
-        /* The memory that is asleep is not on the device, so it is subtracted: first from the bytes
-         * in use, since a job gives its ready memory back before it sleeps, and what is more from
-         * the cached bytes. */
+        /* Memory that is asleep is not on the device, so it is subtracted: first from the bytes in
+         * use, since a job gives its ready memory back before it sleeps, and the remainder from the
+         * cached bytes. */
         uint64_t cached = bfc_pool_cached(&stats);
         job->in_use += bfc_subtract_saturating(stats.in_use, pages.asleep);
         job->cached +=

@@ -61,8 +61,8 @@ uint64_t bfc_time_namespace(void) {
     return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-/* Whether the process has ended. The state of a zombie is not enough: a process whose first thread
- * has ended has it as well while other threads still run, and then has more than one thread. */
+/* Whether the process has ended. If its first thread has ended while others still run, it also has
+ * the state of a zombie, but then it has more than one thread. */
 static bool is_zombie(const struct status *status) {
     return (status->state == 'Z' || status->state == 'X') && status->threads <= 1;
 }

@@ -21,7 +21,7 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
 }
 
 /* Returns `reach`, the bytes that can become free without the waiting processes, plus all bytes
- * that the waiting processes have reserved but not in use. */
+ * that the waiting processes have reserved, but do not use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -31,8 +31,8 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
 }
 
 /* Returns how many bytes waiter `index` could get if all other processes that began to wait after
- * it gave up their memory: `reach`, the bytes that can become free without the waiting processes,
- * and all that those processes have reserved. */
+ * it gave up their memory: what they have reserved, and `reach`, the bytes that can become free
+ * without the waiting processes. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)

@@ -43,9 +43,9 @@ struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
-/* Requests that the job sleeps or wakes, by adding 1 to `word`, a member of header->sleep: `asked`
- * for sleep, `begged` for sleep because another job needs memory, `wake_asked` for waking. The job
- * writes its answer into header->sleep. */
+/* Requests that the job sleeps or wakes. Adds 1 to `word`, a member of header->sleep: `asked` to
+ * have the job sleep, `begged` to have it sleep because another job needs memory, `wake_asked` to
+ * wake it. The job writes its answer into header->sleep. */
 struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word);
 
 /* Whether the job has answered all that was asked about sleep so far. */

@@ -81,8 +81,8 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* Whether the region has been idle for at least `idle_ns`: each call of bfc_pool_trim_idle in that
- * time found it idle, and no allocation used it between the calls. The first call that finds a
- * region idle only records the time; it returns true only if `idle_ns` is 0. */
+ * time found it idle, and no allocation used it between the calls. The first call that finds the
+ * region idle records the time; this function then returns true only if `idle_ns` is 0. */
 static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
     if (region->seen_ns && region->seen_idle == region->idle_since)
         return now - region->seen_ns >= idle_ns;

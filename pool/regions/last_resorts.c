@@ -79,9 +79,9 @@ static bool may_go_on(const struct bfc_pool *pool, const struct search *search) 
     return pool->readied < search->readied || wait_clock(pool) < search->until;
 }
 
-/* While this function makes a block ready, another thread may take that block, and free blocks that
- * are not ready yet. So the function goes on until no further block becomes ready. If it stopped
- * earlier, the allocation could fail although memory is free. */
+/* While this function makes a block ready, another thread may take that block, and free others,
+ * which do not become ready at once. So the function goes on until no further block becomes ready.
+ * If it stopped earlier, the allocation could fail although memory is free. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
     struct search search = begin_search(pool);
     uint64_t readied;

@@ -36,8 +36,8 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* Serves the request from a block that the policy refuses, if giving a region back may wait for the
- * device. Otherwise the last resorts would give regions back, and might never return: the device
+/* If giving a region back may wait for the device: serves the request from a block that the policy
+ * refuses, before the last resorts give regions back. That could wait for ever, since the device
  * may be waiting for something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);

@@ -8,13 +8,13 @@
  * much as was ever in use.
  *
  * So regions that are idle at the same time, as after a training step, are merged: all go back, and
- * the next region is as large as they were together, but no larger than keeps the pool within 1.1
- * times the most that was ever in use. Idle regions are merged when much less is in use than the
- * most that ever was, and when a good part of the memory is idle (MOST_USED, IDLE_PART). They are
- * merged only if the pool has taken new regions since the last merge; so merging soon ends in a
- * program that repeats its allocations. Otherwise, while more is reserved than 1.1 times the most
- * that was in use, idle regions go back one by one, except those that are set apart, since a plan
- * is about to use them.
+ * the next region is as large as they were together, or smaller, if the pool would otherwise
+ * reserve more than 1.1 times the most that was ever in use. Idle regions are merged when much less
+ * is in use than the most that ever was, and when a good part of the memory is idle (MOST_USED,
+ * IDLE_PART). They are merged only if the pool has taken new regions since the last merge; so
+ * merging soon ends in a program that repeats its allocations. If none are merged, and more is
+ * reserved than 1.1 times the most that was ever in use, idle regions go back one by one, except
+ * those that are set apart, since a plan is about to use them.
  *
  * Regions go back only during a free that has waited for the device, since the driver's own free of
  * a region waits as well. They do not go back during an allocation, since cudaMalloc without the

@@ -1,9 +1,9 @@
 /*
  * The page table: which page is behind which addresses (pool/pages.h).
  *
- * An array, sorted by address and searched by bisection. Adding or removing many pages in one call
- * copies each other element of the array only once. A pool that grows at the end of its addresses
- * adds at the end of the array. The pool's lock guards the table.
+ * An array, sorted by address and searched by bisection. A call that adds or removes many pages
+ * copies each element that stays only once. A pool that grows at the end of its addresses adds at
+ * the end of the array. The pool's lock guards the table.
  */
 #ifndef BFC_POOL_PAGE_TABLE_H
 #define BFC_POOL_PAGE_TABLE_H

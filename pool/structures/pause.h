@@ -1,4 +1,4 @@
-/* Lets `pauses` times a few processor cycles pass, between two attempts to take a lock. */
+/* Waits for a few processor cycles, `pauses` times, between two attempts to take a lock. */
 #ifndef BFC_POOL_PAUSE_H
 #define BFC_POOL_PAUSE_H
 

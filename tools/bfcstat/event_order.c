@@ -65,8 +65,8 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
 }
 
 /* Marks the addresses that had an event between the two copies of the shared-memory segment. The
- * job made its list of blocks between the two copies as well, so whether that was before or after
- * the event is not known. */
+ * job listed its blocks between the two copies as well, perhaps before that event, perhaps after
+ * it. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
@@ -103,10 +103,10 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
 }
 
 /* Finds out whether a block was in use at the address before the first event that is to be put into
- * order. If the address had an event while the job made the list of its blocks (`moving`), the list
- * proves nothing, and the event with the lowest number tells: if it is a free, a block was in use.
- * For other addresses, a block was in use if the list has more blocks there than the events have
- * added. */
+ * order. If the address had an event while the job listed its blocks (`moving`), the list proves
+ * nothing. Then the event with the lowest number tells: if it is a free, a block was in use. At
+ * other addresses a block was in use if the list has more blocks there than the events account for
+ * (`balance`). */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -150,8 +150,8 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
 
 /* Returns the waiting event to put into order next; NULL: none fits. A thread numbers its events in
  * batches, and the events of a batch are in order, so only the first waiting event of each batch
- * comes into question. Of these, takes the one with the earliest guessed time that fits what is
- * known of its address. All events before index `from` were put into order already. */
+ * can be next. Of those of them that fit what is known of their addresses, it is the one with the
+ * earliest guessed time. All events before index `from` were put into order already. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;

@@ -1,8 +1,8 @@
 #include "tools/bfcstat/new_events.h"
 
 /* Makes all events that are in the ring now count as new. A slot of the ring holds every 4,096th
- * event. So for each slot stores, as the event that was seen last, the one that was there before
- * the present one. */
+ * event. So stores for each slot that the event before its present one is the last that was seen.
+ */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
