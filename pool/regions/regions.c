@@ -250,7 +250,8 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
     uint64_t bytes; /* how many bytes the upstream is asked for next */
-    /* whether a free block would do, but the pool grows to keep that block's region wholly free */
+    /* whether a free block has room for the request, but the pool grows all the same, so that the
+     * wholly free region in which that block lies is not split */
     bool keeping;
     bool planned;
     enum back_off back_off;
