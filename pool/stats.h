@@ -3,9 +3,9 @@
  *
  * One thread at a time writes, under the pool's lock; any number of threads read without it. The
  * writer makes `sequence` odd before it changes a field, and even after (a sequence lock, with the
- * fences that weakly ordered processors need). A reader copies the whole, and keeps the copy only
- * if `sequence` was the same even number before and after. The layout is part of the shared-memory
- * segment that a job publishes: fields of a fixed width, no padding.
+ * memory barriers that weakly ordered processors need). A reader copies the whole structure, and
+ * keeps the copy only if `sequence` was the same even number before and after. The layout is part
+ * of the shared-memory segment that a job publishes: fields of a fixed width, no padding.
  */
 #ifndef BFC_POOL_STATS_H
 #define BFC_POOL_STATS_H

@@ -7,7 +7,7 @@
 enum { MOST = 64 };
 
 /* All processes that wait for memory. `ends[i]` is set for a process that can be served: its wait
- * ends, and it is assumed to free all its memory then. */
+ * ends, and then it is assumed to free all its memory. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -36,10 +36,10 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* Returns how many bytes can become free on the device for which a thread of `process` waits by
- * `claim`: all bytes of the device, but for those that processes whose waits cannot end have in use
- * there. If `until` is not NULL, such a process keeps its bytes only if it began to wait before
- * `until` did. */
+/* A thread of `process` waits for memory of a device by `claim`. Returns how many bytes can become
+ * free there: all bytes of the device, except what is in use by processes whose waits cannot end.
+ * If `until` is not NULL, assumes that `until` and all processes that began to wait later free
+ * their memory too. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];
@@ -71,8 +71,8 @@ static void serve_all(struct scene *scene) {
     }
 }
 
-/* Whether a process that began to wait earlier than this one could be served if this process, and
- * all that began to wait later than it, gave up their memory. */
+/* Whether this process is in the way of one that began to wait earlier: whether that one could be
+ * served if this process, and all that began to wait after this process, gave up their memory. */
 static bool is_in_the_way(const struct scene *scene, const struct bfc_claimant *process) {
     for (size_t i = 0; i < scene->count; i++)
         if (!scene->ends[i] && is_younger(process, &scene->all[i]) &&

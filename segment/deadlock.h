@@ -1,10 +1,10 @@
 /*
- * Finds deadlocks among jobs that wait for memory of several devices, each for memory that another
- * one holds on another device.
+ * Finds deadlocks among jobs that wait for memory of several devices: each waits for memory of one
+ * device that another of these jobs holds, while it holds memory of another device itself.
  *
- * Processes that do not wait are assumed to free all their memory. So every deadlock found is real,
- * but one that exists only because such a process never frees is not found. (The test of the
- * banker's algorithm, as in queue.h.) No state; thread-safe.
+ * Jobs that do not wait are assumed to free all their memory some time. So every deadlock that is
+ * found is real, but one in which a job holds memory for ever without waiting is not found. (The
+ * test of the banker's algorithm, as in queue.h.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_DEADLOCK_H
 #define BFC_SEGMENT_DEADLOCK_H
@@ -40,9 +40,9 @@ struct bfc_claimant {
 };
 
 /*
- * Whether the process with index `own` must stop waiting to end a deadlock: it is the youngest of
- * the processes that wait in vain and hold memory that would serve an older one. A process counts
- * as served if one of its waiting threads can be served.
+ * Whether the process with index `own` must stop waiting to end a deadlock. Of the processes that
+ * cannot be served and hold memory that would serve one that has waited longer, it is the one that
+ * began to wait last. A process counts as served if one of its waiting threads can be served.
  */
 bool bfc_deadlock_is_ours(const struct bfc_claimant *all, size_t count, size_t own);
 

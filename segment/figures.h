@@ -19,8 +19,9 @@ unsigned bfc_map_row_cells(const struct bfc_map_row *row);
  * count separately (lanes). */
 void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]);
 
-/* The latency in nanoseconds that `share` (0 to 1) of the timed calls did not exceed, rounded up to
- * the end of its bin (a quarter octave); 0 when no call was timed. */
+/* Returns the latency in nanoseconds that `share` (0 to 1) of the timed calls did not exceed; 0
+ * when no call was timed. It is rounded up to the end of a bin; there are four bins for each power
+ * of two. */
 uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
 /* Returns how often one last resort, a step after the device has refused memory, was tried for the

@@ -1,6 +1,6 @@
 /* The names of enumerators whose numbers stand in a segment, as bfcstat's texts and JSON keys show
- * them. For a number that this build does not know the name is NULL; for an event's number, or that
- * of a plan's source, "other". */
+ * them. For a number that this build does not know, bfc_event_kind_name and bfc_plan_source_name
+ * return "other", the other functions NULL. */
 #ifndef BFC_SEGMENT_KINDS_H
 #define BFC_SEGMENT_KINDS_H
 

@@ -15,9 +15,10 @@
 #include "segment/segment_file.h"
 
 /*
- * Whether the segment's process is gone, by the mark that the kernel leaves in the robust futex of
- * its helper thread. The mark can be read from any pid namespace, and is there even if the process
- * is a zombie or its pid belongs to another process by now.
+ * Whether the segment's process is gone. The helper thread of a process holds a robust futex in the
+ * segment, and the kernel marks it when the thread ends (FUTEX_OWNER_DIED). The mark can be read
+ * from any pid namespace, even if the process is a zombie or its pid belongs to another process by
+ * now.
  */
 static bool has_marked_owner(int directory, const struct bfc_segment_name *name,
                              uint64_t *start_time) {
@@ -79,8 +80,8 @@ struct bfc_table_maker bfc_table_maker_self(void) {
     return (struct bfc_table_maker){bfc_process_start_time(getpid()), bfc_time_namespace()};
 }
 
-/* Whether a process of another pid namespace is gone. Its pid means nothing here, so that only the
- * mark in its segment (has_marked_owner) shows it. */
+/* Whether a process of another pid namespace is gone. In this namespace its pid says nothing about
+ * it, so only the mark in its segment (has_marked_owner) can tell. */
 static bool is_gone_elsewhere(int directory, const struct table_name *name,
                               const struct bfc_table_maker *maker) {
     const struct bfc_segment_name segment =
@@ -90,9 +91,9 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
-/* Whether a file of this name is left over: its process is gone. The socket on which one process
- * waits for the answer of another carries the name of the process that is to answer, and is left
- * over once that one is gone. */
+/* Whether the process whose pid the file's name contains is gone, so that the file is left over.
+ * The name of a socket contains the pid of the process that is to send an answer, not of the one
+ * that waits for it. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
     if (!name->is_socket)

@@ -1,8 +1,9 @@
 /*
  * Removes what processes that are gone have left in the shared folder: their segments, and their
- * tables of exported blocks and sockets (interpose/features/share/). Only plain files and sockets
- * of this user that have a name of ours are removed, and only if their process is certainly gone.
- * The number of directory entries that are read is bounded. Thread-safe.
+ * tables of exported blocks and sockets (interpose/features/share/). Removes only plain files and
+ * sockets of this user whose name is that of a segment, table or socket of this library, and only
+ * if their process is certainly gone. The number of directory entries that are read is bounded.
+ * Thread-safe.
  */
 #ifndef BFC_SEGMENT_LEFT_OVER_H
 #define BFC_SEGMENT_LEFT_OVER_H
@@ -11,8 +12,8 @@
 
 /*
  * The name of a process's table of exported blocks: user id, pid namespace, pid, random number. A
- * socket on which another process waits for this one's answer has the same name with a dot and
- * another number behind it. The prefix differs from that of segments, so that readers of segments
+ * socket has the name of a table, a dot and another number: on it some process waits for the answer
+ * of the table's process. The prefix differs from that of segments, so that readers of segments
  * ignore these files.
  */
 #define BFC_TABLE_NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"

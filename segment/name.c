@@ -25,8 +25,8 @@ bool bfc_segment_name_parse(const char *text, struct bfc_segment_name *name) {
     int pid;
     if (sscanf(text, BFC_SEGMENT_NAME_PREFIX "%u.%lu.%d", &uid, &pid_namespace, &pid) != 3)
         return false;
-    /* The numbers of the name are printed again and must give the same text, which rules out signs,
-     * leading zeros, overflows and trailing text. */
+    /* Accepts only the text that bfc_segment_name_of makes of the three numbers: no signs, leading
+     * zeros, overflows or trailing text. */
     struct bfc_segment_name again = bfc_segment_name_of(uid, pid_namespace, pid);
     if (pid <= 0 || strcmp(again.text, text) != 0)
         return false;

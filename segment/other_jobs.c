@@ -34,8 +34,9 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
     close(directory);
 }
 
-/* Whether the job has died. Its pid alone does not show that: a zombie still has its pid, and so
- * has a process that became another program by exec. */
+/* Whether the job has died, by the kernel's mark in the robust futex of its helper thread. Its pid
+ * may still be in use: a zombie keeps its pid, and so does a process that became another program by
+ * exec. */
 static bool is_dead(int file) {
     uint32_t owner = 0;
     return !bfc_segment_read_at(file, &owner, sizeof owner,
@@ -82,8 +83,9 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
             memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats) ||
             !READ_MEMBER(file, i, pages, &pages) || !READ_MEMBER(file, i, awaited, &job->awaited))
             continue;
-        /* Memory that is asleep is not on the device. It is taken off the bytes in use first, since
-         * a job gives ready memory back before it sleeps. */
+        /* Memory that is asleep is not on the device, so it is subtracted: first from the bytes in
+         * use, since a job gives its ready memory back before it sleeps, and the remainder from the
+         * cached bytes. */
         uint64_t cached = bfc_pool_cached(&stats);
         job->in_use += bfc_subtract_saturating(stats.in_use, pages.asleep);
         job->cached +=
@@ -140,9 +142,9 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
     return search.count;
 }
 
-/* Returns the index in process->holding of the device of the segment's section with this number,
- * and adds the device if it is not there yet. BFC_DEVICES_MOST: the array is full, or the segment
- * has no such section. */
+/* Returns the index in process->holding of the device on which the segment's pool with index
+ * `section` lies; adds the device if it is not there yet. BFC_DEVICES_MOST: the array is full, or
+ * the segment has no such pool. */
 static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
     struct bfc_holding holding = {.in_use = 0};
     uint32_t i = 0;

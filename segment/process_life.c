@@ -61,8 +61,8 @@ uint64_t bfc_time_namespace(void) {
     return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-/* Whether the process has ended. While other threads run after the first one has ended, the process
- * has the state of a zombie, but several threads. */
+/* Whether the process has ended. If its first thread has ended while others still run, it also has
+ * the state of a zombie, but then it has more than one thread. */
 static bool is_zombie(const struct status *status) {
     return (status->state == 'Z' || status->state == 'X') && status->threads <= 1;
 }

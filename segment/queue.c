@@ -20,8 +20,8 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* Returns `reach`, the bytes that can become free without the waiting processes, plus those that
- * the waiting processes have cached but not in use. */
+/* Returns `reach`, the bytes that can become free without the waiting processes, plus all bytes
+ * that the waiting processes have reserved, but do not use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -30,8 +30,9 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
     return reach;
 }
 
-/* Returns `reach`, the bytes that can become free without the waiting processes, plus all bytes
- * reserved by other processes that began to wait after waiter `index`. */
+/* Returns how many bytes waiter `index` could get if all other processes that began to wait after
+ * it gave up their memory: what they have reserved, and `reach`, the bytes that can become free
+ * without the waiting processes. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)
@@ -94,8 +95,9 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             bfc_segment_wake(&header->waiters[i].wake);
 }
 
-/* An announcement (bfc_waiters_announce) that is valid for less time than this counts as over. It
- * may run out before the job's helper thread looks again, so a new one must wake that thread. */
+/* An earlier announcement (bfc_waiters_announce) that runs out within this time may be over before
+ * the job's helper thread looks again. So it does not count, and a new one wakes the helper thread.
+ */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {

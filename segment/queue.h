@@ -1,11 +1,12 @@
 /*
  * The queue of threads that wait for memory of one device (struct bfc_waiter).
  *
- * First come, first served, but a waiter is passed over if it could not be served even if all jobs
- * that do not wait gave up all their memory: other waiters then hold what it needs. If no waiter
- * can be served, and memory that younger ones hold would serve an older one, the youngest is stuck.
- * (This is the test for deadlock of the banker's algorithm, E. W. Dijkstra, EWD 108, 1965, with the
- * memory of waiting jobs as the only known claim.) No state; thread-safe.
+ * First come, first served; but a waiter is passed over if it could not be served even if all jobs
+ * that do not wait gave up all their memory, because other waiters then hold what it needs. If no
+ * waiter can be served, but one could be if those that came after it gave up their memory, the last
+ * waiter in the queue is stuck, and must stop waiting. (This is the test for deadlock of the
+ * banker's algorithm, E. W. Dijkstra, EWD 108, 1965; of the future requests of jobs, only those of
+ * waiters are known.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_QUEUE_H
 #define BFC_SEGMENT_QUEUE_H
@@ -56,8 +57,8 @@ void bfc_waiters_wake(struct bfc_segment_header *header);
 void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
                           const struct bfc_awaited *awaited, uint64_t now_ns);
 
-/* To be called when this job has given back what another job waits for on this device, as
- * bfc_waiters_announce said. The job then gives back no more until the next announcement. */
+/* To be called when this job has given back the memory on this device that another job waits for
+ * (bfc_waiters_announce). The job then gives back no more until the next announcement. */
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
 /* Whether this job was told, by an announcement that has not run out (bfc_waiters_announce), that

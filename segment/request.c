@@ -23,8 +23,8 @@ bool bfc_segment_may_answer(const struct bfc_segment_header *header) {
     return bfc_load_acquire(&header->owner) == 0 || bfc_segment_has_helper(header);
 }
 
-/* Changes a word of the segment in which all clients' requests are added up. `change` must be an
- * addition or a subtraction that saturates, so that the sum never wraps. */
+/* Adds `bytes` to a word of the segment, the sum of what all clients request, or subtracts them.
+ * `change` does either, and must saturate, so that the sum never wraps. */
 static void change_bytes(uint64_t *word, uint64_t (*change)(uint64_t, uint64_t), uint64_t bytes) {
     uint64_t before = bfc_load_relaxed(word), after;
     do

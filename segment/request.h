@@ -1,7 +1,8 @@
 /*
- * The client's half of the request protocol (layout/segment.h): requests to a job's helper thread
- * by the job's mapped header. The client decides how long it waits for the answer, since a job that
- * is stopped or has no helper thread never answers. Thread-safe.
+ * The client's half of the request protocol (layout/segment.h). A client writes requests to a job's
+ * helper thread into the header of the job's segment, which the client has mapped. The client
+ * decides how long it waits for the answer, since a job that is stopped or has no helper thread
+ * never answers. Thread-safe.
  */
 #ifndef BFC_SEGMENT_REQUEST_H
 #define BFC_SEGMENT_REQUEST_H
@@ -36,14 +37,15 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Request that the job writes a file for its readers: who holds its memory (layout/who.h), the same
- * with all blocks of its pools, or its plans. */
+/* Each requests that the job writes a file for its readers: the first, which call stacks hold its
+ * memory (layout/who.h); the second, these and all blocks of its pools; the third, its plans. */
 struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
-/* Requests that the job sleeps or wakes. `word` says which: a member of header->sleep, to which 1
- * is added (sleep, wake, or sleep for another job); the answer is in header->sleep. */
+/* Requests that the job sleeps or wakes. Adds 1 to `word`, a member of header->sleep: `asked` to
+ * have the job sleep, `begged` to have it sleep because another job needs memory, `wake_asked` to
+ * wake it. The job writes its answer into header->sleep. */
 struct bfc_request bfc_request_sleep(struct bfc_segment_header *header, uint32_t *word);
 
 /* Whether the job has answered all that was asked about sleep so far. */

@@ -24,7 +24,8 @@ enum bfc_read_result bfc_segment_refuse(const struct bfc_segment_look *look, con
     return BFC_READ_REFUSED;
 }
 
-/* strerror may load a message catalogue, so it is called only if the caller wants a reason. */
+/* strerror may open and read a file of translated messages, so it is called only if the caller
+ * wants the reason. */
 static enum bfc_read_result refuse_errno(const struct bfc_segment_look *look) {
     return look->reason_size ? bfc_segment_refuse(look, "%s", strerror(errno)) : BFC_READ_REFUSED;
 }

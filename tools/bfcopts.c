@@ -7,13 +7,14 @@
  * bfcopts everyday        the variables that are not for experts alone
  * bfcopts flags           bfcrun's options for the variables, one a line
  * bfcopts former          bfcrun's options of former names, one a line
- * bfcopts nearest NAME    bfcrun's option for the variable of the nearest name, if one is near
+ * bfcopts nearest NAME    bfcrun's option for the variable whose name is most like NAME; nothing if
+ *                         no name is like it
  * bfcopts config [NAME...]
  *                         each variable's value in force and its origin; NAMEs are the variables
  *                         that bfcrun's options have set. Prints a line on standard error for each
  *                         setting that is not accepted, and then ends with 1
  * bfcopts check NAME=VALUE...
- *                         the assignments, with the variables' present names. At the first one that
+ *                         the assignments, former names replaced by present ones. At the first that
  *                         is not accepted, prints a line on standard error and ends with 1
  */
 #include <ctype.h>

@@ -74,9 +74,9 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     return may;
 }
 
-/* A region above half a page of the driver is rounded up to whole pages, which the driver would
- * take anyway, so that all of these bytes are used and counted. If the limit has no room for that,
- * the region is not rounded up. */
+/* The driver takes memory from the device in whole pages (POLICY_PAGE) for any region larger than
+ * half a page. Rounds such a region up to whole pages, so that the pool uses and counts all the
+ * memory that the driver takes; except if the limit has no room for the rounded size. */
 static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     uint64_t whole = growth_on_device(bytes);
     bytes = whole <= room_below_limit(pool) ? whole : bytes;
@@ -86,8 +86,9 @@ static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr
     return status;
 }
 
-/* Finds a reservation of at least `bytes` bytes of addresses that was made for an earlier plan, and
- * some of whose pages have moved elsewhere or gone back. 0: there is none. */
+/* Finds a region of at least `bytes` bytes that was made for an earlier plan, and from which pages
+ * were moved or given back since, so that some of its addresses are bare. A region with a lost page
+ * (struct page) does not count. 0: there is none. */
 static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     for (region_index r = 1; r < pool->region_high; r++) {
         const struct region *region = &pool->regions[r];
@@ -98,8 +99,9 @@ static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
     return 0;
 }
 
-/* Adds a region of pages that a plan will use. Ready pages of other blocks move there, and the pool
- * makes the rest. If there are not enough pages, the pool keeps the addresses for the next call. */
+/* Adds a region that consists of pages, for a plan. The pool moves ready pages of other blocks
+ * there, and makes as many new ones as are still lacking. If it cannot get enough pages, the pool
+ * keeps the region's addresses, and the next call uses them. */
 static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     settle_completed(pool, FENCES_ALL);
     region_index r = find_stripped(pool, bytes);
@@ -134,9 +136,9 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     return status;
 }
 
-/* Whether bfc_pool_trim_unplanned may give ready pages back. It may not if the region that holds
- * the address `planned` is open to all allocations, because then that region's pages would go back
- * as well. */
+/* Whether bfc_pool_trim_unplanned, which must not touch the region that holds the address
+ * `planned`, may give ready pages back. It may not if that region is open to all allocations,
+ * because pages_trim would then give back the region's pages as well. */
 static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
     block_index b = pool->paging && planned ? find_holding(pool, planned) : 0;
     return pool->paging && (!b || region_of(pool, b)->apart);

@@ -80,9 +80,9 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     return released >= key;
 }
 
-/* Whether all calls of bfc_pool_trim_idle in the last `idle_ns` have found the region idle, without
- * any use between them. The first call that finds a region idle records the time, and returns true
- * only if `idle_ns` is 0. */
+/* Whether the region has been idle for at least `idle_ns`: each call of bfc_pool_trim_idle in that
+ * time found it idle, and no allocation used it between the calls. The first call that finds the
+ * region idle records the time; this function then returns true only if `idle_ns` is 0. */
 static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
     if (region->seen_ns && region->seen_idle == region->idle_since)
         return now - region->seen_ns >= idle_ns;

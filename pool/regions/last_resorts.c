@@ -6,8 +6,8 @@
  * 1 give deferred blocks a fence, and wait, without a bound on the time, for the fences that free
  *   enough memory;
  * 2 give wholly free regions back, one by one, and try to grow after each;
- * 3 wait for all fences, since the memory that they free may complete wholly free regions, then for
- *   awaited blocks, one by one;
+ * 3 wait for all fences, since more regions may then be wholly ready, and can go back; then wait
+ *   for awaited blocks, one by one;
  * 4 do step 2 again;
  *
  * and last, with any policy, try to grow again if any thread has given a region back meanwhile.
@@ -22,15 +22,15 @@
  * because that stream may itself wait for something that the program does only after this
  * allocation. */
 #define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
-/* The longest wait for regions that other threads are giving back, and the time to sleep between
- * two checks whether they are done. */
+/* An allocation waits for RELEASE_WAIT_NS at most until other threads have finished giving regions
+ * back, and looks every NAP_NS whether they have. */
 #define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 20000L
-/* How often at most an allocation asks the device again because regions have gone back. */
+/* The most times that an allocation asks the device again because regions have gone back. */
 enum { RELEASE_TRIES = 16 };
 
-/* Whether the reserved bytes and a block of this size would be within the configured limit if all
- * wholly free regions went back. False also if there is no such region. */
+/* Whether the configured limit would have room for a further `size` bytes if all wholly free
+ * regions went back. False also if there is no such region. */
 static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
     uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
     uint64_t rest = pool->stats->reserved - idle;
@@ -43,9 +43,9 @@ static bool release_all(struct bfc_pool *pool, const struct request *request,
     return regions_grow(pool, request, status);
 }
 
-/* Gives idle regions back one by one, as long as that can bring the request below the limit, and
- * tries to grow after each. A pool with pages gives all its regions back at once, because it has
- * few, and then grows by moving ready pages. */
+/* Gives idle regions back one by one, and tries to grow after each. Gives none back if the
+ * configured limit would have no room for the request even without them. A pool with pages gives
+ * all its regions back at once, because it has few, and then grows by moving ready pages. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     if (pool->paging)
@@ -65,8 +65,8 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
 
 /* A search that goes on as long as blocks become ready could last for ever, if other threads
  * allocate and free in the order of streams all the time. So it ends once the clock has reached
- * `until` and the pool's count `readied` has reached this `readied`: as many blocks have then
- * become ready as were awaited at first. */
+ * `until` and the pool's count of blocks that became ready has reached `readied`. By then as many
+ * blocks have become ready as were awaited when the search began. */
 struct search {
     uint64_t readied, until;
 };
@@ -79,9 +79,9 @@ static bool may_go_on(const struct bfc_pool *pool, const struct search *search) 
     return pool->readied < search->readied || wait_clock(pool) < search->until;
 }
 
-/* While this function makes one block ready, another thread may take that block and free others,
- * which are not ready yet. So the function goes on until no further block becomes ready; otherwise
- * this allocation could fail although memory is free. */
+/* While this function makes a block ready, another thread may take that block, and free others,
+ * which do not become ready at once. So the function goes on until no further block becomes ready.
+ * If it stopped earlier, the allocation could fail although memory is free. */
 bool take_settled(struct bfc_pool *pool, const struct request *request) {
     struct search search = begin_search(pool);
     uint64_t readied;
@@ -182,11 +182,11 @@ uint64_t bfc_pool_await_releases(struct bfc_pool *pool) {
 }
 
 /*
- * Asks the device again as long as regions go back: those that this allocation has given back, and
- * those that other threads have, even while the device was being asked. Waits for releases that
- * other threads have begun, because that memory would be free already if the program called the
- * driver without the pool. The wait is bounded, because such a release may itself wait for
- * something that the program does only after this allocation.
+ * Asks the device again whenever this allocation or another thread has given a region back since
+ * the device was last asked, even if that was while the device answered. First waits for releases
+ * that other threads have begun, so that the allocation does not fail only because their memory has
+ * left the pool but has not reached the device. The wait is bounded, because such a release may
+ * itself wait for something that the program does only after this allocation.
  */
 static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
                                 uint64_t released, enum bfc_status *status) {

@@ -13,7 +13,8 @@
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-/* Adds a region that is one block, with the state that a free under `fence` gives it. */
+/* Adds a region that is one free block. `fence` decides the block's state, as for a freed block:
+ * ready, pending, or deferred. */
 static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
                                   enum block_zone zone, bfc_fence fence) {
     block_index b = region_attach(pool, region, zone);
@@ -63,9 +64,9 @@ static void detach_region(struct bfc_pool *pool, region_index r) {
 }
 
 /* Gives a region without live blocks back to the upstream; returns its size in bytes. If the
- * upstream refuses, returns 0, and the pool keeps the region as one block with the state that a
- * free under `fence` gives it. If the host then has no memory for the region's records, the region
- * is leaked. */
+ * upstream refuses, returns 0, and the pool keeps the region as one free block, whose state `fence`
+ * decides (add_region). If the host then has no memory for the region's records, the region is
+ * leaked. */
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
     gone.apart = false;
@@ -161,9 +162,9 @@ void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
 /* ---- overflow regions: regions for blocks that have no place in a planned region. One region
  * should hold all such blocks, instead of many regions with one block each ---- */
 
-/* Applies if one region was to hold all blocks without a planned place, but could not because its
- * free memory was scattered over several blocks. The next such region is larger by up to 1 / PIECES
- * of its size. */
+/* An overflow region can be as large as all blocks without a planned place together, and still not
+ * hold them all, because its free memory is scattered. Then the next one is larger, by the size of
+ * the new block, but by at most 1 / PIECES. */
 #define PIECES 8
 
 /* Whether a region was made for a plan (bfc_pool_add_apart). */
@@ -212,10 +213,11 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
 
 /*
  * Returns the size of the next region, for a block of `size` bytes, where the policy wants `bytes`.
- * That is `bytes`, except with growth `double`, if there is a planned region and
- * bfc_pool_gather_overflow has asked for one larger overflow region: then it is the most bytes that
- * overflow blocks ever took at one time. Each call measures how many they take now, and records the
- * highest value in overflow_wanted. O(blocks of overflow regions).
+ * That is `bytes`, unless the next region is to be one large overflow region
+ * (bfc_pool_gather_overflow has asked for it): then it is overflow_wanted, the most bytes that
+ * overflow blocks ever took at one time. With growth `double` and a planned region, each call
+ * measures how many they take now, and raises overflow_wanted to that. O(blocks of overflow
+ * regions).
  */
 static uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     if (pool->config.growth != BFC_GROWTH_DOUBLE || !has_planned(pool))
@@ -248,7 +250,8 @@ uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
 struct growth {
     uint64_t size;  /* bytes that the region must have at least */
     uint64_t bytes; /* how many bytes the upstream is asked for next */
-    /* whether a free block would do, but the pool grows to keep that block's region wholly free */
+    /* whether a free block has room for the request, but the pool grows all the same, so that the
+     * wholly free region in which that block lies is not split */
     bool keeping;
     bool planned;
     enum back_off back_off;
@@ -392,9 +395,9 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     return taken;
 }
 
-/* In a pool with pages: grows by a region after a page call has failed, or where the upstream does
- * not want pages now. If the device is full, gives ready pages back first, since they can no longer
- * serve the request, and tries again. */
+/* For a pool with pages: grows by a region, because a page call has failed, or because the pool may
+ * make and move no pages now (pages_may_grow). If the device is full, gives ready pages back and
+ * tries again: these pages cannot be moved to where the request needs them. */
 static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
                                enum bfc_status *status) {
     return grow_by_region(pool, request, status) ||

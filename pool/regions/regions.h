@@ -21,10 +21,10 @@ uint64_t regions_releasable(const struct bfc_pool *pool);
 /* Returns the first block of the region if no block of it is live or awaited and the region does
  * not consist of pages; otherwise 0. */
 block_index region_freed_block(const struct bfc_pool *pool, const struct region *region);
-/* Makes the pool grow for the request, and serves it. A pool with pages grows by pages, or, if a
- * page call fails for another reason than a lack of memory or the upstream does not want pages now,
- * by a region; any other pool grows by a region. False: `*status` says why the request was not
- * served. */
+/* Makes the pool grow for the request, and serves it. A pool with pages grows by pages. It grows by
+ * a region, as any other pool does, if it may make and move no pages now, or if a page call fails
+ * for another reason than a lack of memory. False: `*status` says why the request was not served.
+ */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 /* Adds a region of exactly `bytes` bytes for a plan, if the limit and the device allow it. The
  * caller holds growth_lock. On success sets `*start`. */
@@ -58,9 +58,10 @@ bool apart_end(struct bfc_pool *pool);
  * region stays set apart. False: the flag is not set, or no such block has room. */
 bool apart_spare(struct bfc_pool *pool, const struct request *request);
 
-/* Serves the request from a region of a plan, even if the policy refuses the region's blocks:
- * without the plan, that memory would be in regions whose blocks the policy accepts. Looks at all
- * blocks of these regions. False: none has room. */
+/* Serves the request from a region of a plan, even if the policy would refuse the region's blocks.
+ * The policy must not make the allocation fail here: without the plan, the same memory would lie in
+ * regions that the policy would have used. Looks at all blocks of these regions. False: none has
+ * room. */
 bool apart_take(struct bfc_pool *pool, const struct request *request);
 
 /* Asks the upstream which fences are complete by now, and records the answer. */
@@ -73,9 +74,9 @@ uint64_t wait_clock(const struct bfc_pool *pool);
  * the fence is still not complete. */
 uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t timeout_ns);
 
-/* Waits until any thread makes a block ready that was freed in the order of a stream, for
- * `timeout_ns` at most. If `timeout_ns` is 0, only makes those blocks ready whose stream has come
- * to the free already. */
+/* Waits, for `timeout_ns` at most, until this or another thread makes an awaited block ready. If
+ * `timeout_ns` is 0, only makes those awaited blocks ready whose stream has come to their free
+ * already. */
 void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns);
 
 /* Waits for the oldest fences that free enough memory for the request, and serves it. If another

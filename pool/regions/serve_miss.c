@@ -9,11 +9,11 @@
  *   long;
  * 5 with BFC_ALLOCATE_APART, take a ready block of a region that is set apart;
  * 6 take a new region or new pages from the device, or move pages;
- * 7 if the device refuses, take from a large region that is wholly free but was spared so far;
- *   then, if a release may wait for the device, take any ready block with room, even if the policy
- *   refuses it;
- * 8 open the regions that are set apart to all and take from them, or grow by their pages; then
- *   take what other threads or streams have made ready meanwhile;
+ * 7 if the device refuses, split a large wholly free region, which the steps before avoid; then, if
+ *   giving a region back could wait for the device, take any ready block with room, even one that
+ *   the policy refuses;
+ * 8 open the regions that are set apart to all allocations, and take from them, or move their ready
+ *   pages; then take what other threads or streams have made ready meanwhile;
  * 9 try the policy's last resorts (last_resorts.c), then the same request without rounding;
  * 10 take from planned regions, even what the policy refuses.
  */
@@ -36,9 +36,9 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
-/* If a region's release may wait for the device: serves the request from a block that the policy
- * refuses. Otherwise the last resorts would give regions back, and the device might be waiting for
- * something that the program does only after this allocation. */
+/* If giving a region back may wait for the device: serves the request from a block that the policy
+ * refuses, before the last resorts give regions back. That could wait for ever, since the device
+ * may be waiting for something that the program does only after this allocation. */
 static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
     return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
@@ -84,9 +84,9 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    /* If another thread is giving a region back now, release_calls counts that already. It is taken
-     * off here, so that release_calls differs from `released`, and the device is asked again after
-     * a refusal: by then the region may have gone back. */
+    /* release_calls already counts a region that another thread is giving back right now, but the
+     * device may not have it yet. Subtracting 1 makes `released` differ from release_calls, so that
+     * last_resorts asks the device again after a refusal. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     taken = taken || take_kept(pool, request) || take_unruled(pool, request);
@@ -94,8 +94,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = take_settled(pool, request) || climb_all(pool, request, released, &status) ||
-                /* the last resorts may have waited, so that blocks are ready by now that only this
-                 * function takes, since the policy refuses them */
+                /* the last resorts may have waited, so there may now be ready blocks that the
+                 * policy refuses, and that take_any therefore does not take */
                 take_unruled(pool, request);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;

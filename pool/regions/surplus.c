@@ -1,6 +1,6 @@
 /*
- * Gives idle regions back where the program has outgrown them, or where a single larger one would
- * serve better.
+ * Gives idle regions back if the program no longer has a use for them, or if one larger region
+ * would serve it better.
  *
  * A program whose sizes vary, such as training on texts of varying length, leaves regions behind
  * that are wholly free but too small for its next requests, and the pool takes further regions.
@@ -8,13 +8,13 @@
  * much as was ever in use.
  *
  * So regions that are idle at the same time, as after a training step, are merged: all go back, and
- * the next region is as large as they were together, unless the pool would then reserve more than
- * 1.1 times the most that was ever in use. Idle regions are merged when much less is in use than
- * the most that ever was, and a good part of the memory is idle (MOST_USED, IDLE_PART); and only if
- * the pool has taken new regions since the last time they were merged; so a program that
- * repeats its allocations soon has no more regions merged. Besides, while more is reserved than 1.1
- * times the most that was in use, single idle regions go back; not those that are set apart, since
- * a plan is about to use them.
+ * the next region is as large as they were together, or smaller, if the pool would otherwise
+ * reserve more than 1.1 times the most that was ever in use. Idle regions are merged when much less
+ * is in use than the most that ever was, and when a good part of the memory is idle (MOST_USED,
+ * IDLE_PART). They are merged only if the pool has taken new regions since the last merge; so
+ * merging soon ends in a program that repeats its allocations. If none are merged, and more is
+ * reserved than 1.1 times the most that was ever in use, idle regions go back one by one, except
+ * those that are set apart, since a plan is about to use them.
  *
  * Regions go back only during a free that has waited for the device, since the driver's own free of
  * a region waits as well. They do not go back during an allocation, since cudaMalloc without the
@@ -28,8 +28,8 @@
 #include "pool/regions/regions.h"
 
 /* Only one in FREES_A_LOOK frees looks for idle regions. The first FIRST_RELEASES idle regions go
- * back at once, later ones only one in FREES_A_RELEASE frees, so that a program that soon needs the
- * regions again hardly pays for taking them anew. */
+ * back at once, later ones at most one in FREES_A_RELEASE frees. A program may soon need such
+ * regions again, and taking them from the device costs time; at this rate it costs hardly any. */
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
 
 static bool may_release(const struct bfc_pool *pool) {

@@ -8,8 +8,8 @@
 #define AWAITED_SLICE_NS ((uint64_t)10 * 1000 * 1000)
 
 void wait_poll(struct bfc_pool *pool) {
-    /* The upstream is asked even if no block is pending: while it answers, it may give deferred
-     * blocks a fence, and make awaited blocks ready. */
+    /* If no block is pending, but some are deferred or awaited, the upstream is asked all the same:
+     * while it answers, it may give deferred blocks a fence, and make awaited blocks ready. */
     if (!pool->pending_list.oldest && !pool->deferred_list.oldest && !pool->awaited)
         return;
     pool_leave(pool);

@@ -93,8 +93,8 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
     return b;
 }
 
-/* Returns the smallest block of the treap `root`, of any zone, that has room for `granules` at an
- * address where a block of that size may start; 0: there is none. */
+/* Returns the smallest block of the treap `root`, of any zone, with room for `granules`, counted
+ * from the first address in it at which a block of that size may start; 0: there is none. */
 static block_index smallest_in(const struct bfc_pool *pool, block_index root, uint64_t granules) {
     block_index best = 0;
     for (int zone = 0; zone < ZONE_COUNT; zone++) {

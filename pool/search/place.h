@@ -1,7 +1,7 @@
 /*
  * Hands out a block at an address that the caller names, as a plan requires. The inline functions
- * serve the usual case: a live block shortly before the address leads to it, and the whole range
- * lies in one ready block.
+ * serve the usual case: they find the ready block at that address by a few steps from a live block
+ * shortly before it, and the whole range lies in that ready block.
  *
  * Called under the lock.
  */
@@ -12,8 +12,8 @@
 #include "pool/blocks/surgery.h"
 #include "pool/search/take.h"
 
-/* How many neighbouring blocks a search passes at most on its way from an address at which it knows
- * a block to the address that it wants. */
+/* How many neighbouring blocks at most a search by address passes, from a block that is known to
+ * the one that holds the address. */
 #define PLACE_STEPS 16
 
 /* The result of an attempt to allocate at a given address. Each value is the status that
@@ -29,9 +29,10 @@ enum place_state {
     PLACE_PENDING = 100,
 };
 
-/* Returns the block that holds the address `at`; 0: no region holds it. First looks from the live
- * block at the address below[1], then searches all regions. Updates both addresses in `below` for
- * the next call. To be called when the live block at below[0] has not led to the block. */
+/* Returns the block that holds the address `at`; 0: no region holds it. `below` has two hints, each
+ * the start of a live block shortly before `at`, or 0. The caller has already searched from
+ * below[0], in vain. This function searches from below[1], and then in all regions. Updates both
+ * hints for the next call. */
 block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]);
 
 /* Makes the request's granules live from the address `at` on if the request may take all of them;
@@ -72,8 +73,8 @@ static inline bool place_may_start(const struct bfc_pool *pool, block_index b, b
 }
 
 /* Cuts the request's granules out of ready block b, from `lead` granules after b's start on, and
- * makes them live. The bins of b are not sorted. The caller has made sure that two block records
- * are vacant, so this cannot fail. */
+ * makes them live. The caller has made sure that the bins of b are not sorted, and that two block
+ * records are vacant, so that this cannot fail. */
 static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, uint64_t lead,
                                         const struct request *request) {
     struct block *blocks = pool->blocks;

@@ -9,9 +9,10 @@ static bool is_usable(const struct bfc_pool *pool, block_index b, bfc_fence fenc
     return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
 }
 
-/* Returns the first block of the first run, from b on, that has room for `granules` once all fences
- * up to `fence` are complete; 0: there is none before the next block that is neither ready nor
- * pending. A run here consists of neighbouring blocks that are ready by then. */
+/* A run here consists of neighbouring blocks that are ready once all fences up to `fence` are
+ * complete. Returns the first block of the first run, from b on, that has room for `granules`.
+ * Stops at the first block that is neither ready nor pending; 0: there is no such run before that
+ * block. */
 static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t granules,
                           bfc_fence fence) {
     uint64_t run = 0;
@@ -28,9 +29,9 @@ static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t g
     return 0;
 }
 
-/* Returns the first block of the run of neighbouring ready and pending blocks that holds pending
- * block b. 0: an earlier block of that run is pending as well. The caller comes to each pending
- * block, so it sees this run when it comes to the earlier one. */
+/* Returns the first of the neighbouring ready and pending blocks around pending block b. 0: a block
+ * before b among them is pending as well. The caller visits all pending blocks, and would otherwise
+ * look at the same neighbours once for each of them. */
 static block_index run_start(const struct bfc_pool *pool, block_index b) {
     block_index before = pool->blocks[b].previous;
     enum block_state state = block_state(&pool->blocks[before]);
@@ -57,15 +58,15 @@ static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, ui
     return highest;
 }
 
-/* Whether b's region does not serve requests of this size, since it is only for small or only for
- * large blocks. */
+/* Whether b lies in a region for blocks of other sizes: for small blocks although the request is
+ * large, or for large blocks although it is small. */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
            block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
 }
 
-/* Merges in thought as many blocks from `first` on as a request for `granules` needs. Returns
- * whether the policy lets the request take a block of that size. */
+/* Whether the policy would let the request take the block that results if as many blocks from
+ * `first` on as the request needs are merged. Does not merge them. */
 static bool policy_fits_run(const struct bfc_pool *pool, block_index first, uint64_t granules) {
     uint64_t run = 0, needed = granules + block_lead(pool, first, granules);
     for (block_index b = first; run < needed; b = pool->blocks[b].next)
@@ -114,9 +115,10 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* A wholly free region with pending blocks cannot go back to the device before these blocks are
- * ready. So, as long as no other job asks for memory, it counts as only 1 / PENDING_WORTH of its
- * size when the pool decides whether to grow instead of splitting it. */
+/* runs_keep_region decides whether the pool grows rather than split a wholly free region. A region
+ * with pending blocks cannot go back to the device before they are ready, so there is less to gain
+ * from keeping it whole: unless other jobs want memory, it counts as only 1 / PENDING_WORTH of its
+ * size. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {

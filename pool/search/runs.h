@@ -10,8 +10,8 @@
  * finds the one that is wholly ready the soonest: the one whose highest fence is the lowest. A run
  * that has room without waiting for any fence does not count. Returns the run's first block, and
  * sets `*fence` to its highest fence. If there is no such run, returns 0 and sets `*fence` to
- * UINT64_MAX. With `for_reuse`, runs in regions that are shared or set apart do not count. Looks at
- * every pending block.
+ * UINT64_MAX. `for_reuse`: the run is to be handed out while it is pending, so runs in regions that
+ * are shared or set apart do not count. Looks at every pending block.
  */
 block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                       bfc_fence *fence);

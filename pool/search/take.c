@@ -6,8 +6,8 @@
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
-/* A pending block is handed out in place of a ready one only if it lies more than this many bins
- * below it; there are 32 bins for each doubling of size. */
+/* A pending block is handed out in place of a ready one only if the pending one's bin is more than
+ * this many bins below the ready one's; there are 32 bins for each doubling of size. */
 #define PENDING_ADVANTAGE 4
 
 void take_more_ids(struct bfc_pool *pool) {
@@ -50,7 +50,8 @@ static bool take_pending(struct bfc_pool *pool, block_index b, const struct requ
 }
 
 /* Returns the bins of ready blocks in which a request of this size is searched for first: those of
- * regions for small blocks, or all others. */
+ * the regions for small blocks if the policy has such regions and the request is small, otherwise
+ * those of the other regions. */
 static struct bins *ready_for(struct bfc_pool *pool, uint64_t granules) {
     return granules << BFC_GRANULE_BITS <= pool->rules.small_most ? &pool->small : &pool->ready;
 }
@@ -103,9 +104,9 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
     return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Whether region w, which is wholly free, fits a request better than ready block b, that is, is
- * smaller. If both have the same size, the lower address is better in a pool that sorts free
- * blocks; elsewhere w is better. */
+/* Whether wholly free region w is a better choice for a request than ready block b. The smaller one
+ * is better. If both have the same size, it is the one at the lower address in a pool that sorts
+ * free blocks, and w in any other pool. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
     bool first =
@@ -179,9 +180,9 @@ static inline block_index open_pending(struct bfc_pool *pool, block_index b, uin
                : b;
 }
 
-/* Serves a request of at least BFC_LARGE, for which a ready and a pending block were found (0:
- * none), but the better one does not start at a multiple of BFC_LARGE. Such a block may lack room,
- * or its first part must be cut off. */
+/* Serves a request of at least BFC_LARGE. take_at_once has found a ready and a pending block for it
+ * (0: none), but the better of the two does not start at a multiple of BFC_LARGE. So that block may
+ * lack room, or its first part must be cut off. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
@@ -222,10 +223,10 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) 
     return b && take_ready(pool, b, request);
 }
 
-/* Takes a free block for the request. If none of the few blocks that come first will do, searches
- * the bins, the wholly free large regions and the regions for blocks of other sizes; this is not
- * O(1). With BFC_ALLOCATE_HIT_ONLY there is no such search, nor in a pool that sorts free blocks,
- * where the first look misses no block. */
+/* Takes a free block for the request. First looks at a few blocks only. If none of them will do,
+ * searches the bins, the wholly free large regions and the regions for blocks of other sizes; this
+ * is not O(1). That search is left out with BFC_ALLOCATE_HIT_ONLY, and in a pool that sorts free
+ * blocks, because there the first look finds any block that fits. */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;

@@ -2,15 +2,15 @@
  * The address index: an ordered index over a few of the blocks, to find the block that holds an
  * address.
  *
- * About one block in INDEX_GAP has a node in the index, chosen by a hash of its record's index, and
- * so has each region's head, the record before its first block. A treap over the nodes by address
- * (R. Seidel, C. Aragon, "Randomized search trees", 1996) finds the last one at or below an
- * address, and a walk of about INDEX_GAP neighbours from there finds the block: O(log blocks),
- * expected, for interior pointers, while most splits and merges do not touch the index at all. A
- * node costs 24 bytes: it holds a copy of its block's start, so that a search need not read block
- * records.
+ * About one block in INDEX_GAP has a node in the index; a hash of the index of its record decides
+ * which. Each region's head, the record before its first block, has a node as well. A treap over
+ * the nodes by address (R. Seidel, C. Aragon, "Randomized search trees", 1996) finds the last node
+ * at or below an address, and a walk of about INDEX_GAP neighbours from there finds the block. So
+ * the block of any address is found in O(log blocks), expected, while most splits and merges do not
+ * touch the index at all. A node costs 24 bytes: it holds a copy of its block's start, so that a
+ * search need not read block records.
  *
- * If the host has no memory for a node the node is left out, and the walk over neighbours becomes
+ * If the host has no memory for a node, the node is left out, and the walk over neighbours becomes
  * longer.
  */
 #ifndef BFC_POOL_ADDRESS_INDEX_H
@@ -73,7 +73,7 @@ void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to
 node_index address_index_find(const struct address_index *index, bfc_addr address);
 
 /* Returns the first node whose block starts at or above `address`; 0: there is none. If `address`
- * is the end of a region, this is the node of the next region's head. */
+ * is the end of a region, that is the head of the next region in the order of addresses. */
 node_index address_index_from(const struct address_index *index, bfc_addr address);
 
 #endif

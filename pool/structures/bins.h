@@ -4,10 +4,11 @@
  * Below 2^BIN_BITS granules there is a bin for each size; above, up to 2^32 granules, there are
  * 2^BIN_BITS bins for each power of two. Two levels of bitmaps find the next bin that holds a
  * block. A bin is a doubly linked list; an inserted block becomes the first if its address is lower
- * than the first's, and otherwise the second. This rough order, together with a comparison of the
- * first blocks of some bins, packs as well as a full order by address (1.054 times the live bytes
- * against 1.055, with random sizes), and inserting needs no search. Each bin stores the address of
- * its first block, so that a comparison does not read the block's record. All operations are O(1).
+ * than the first's, and otherwise the second. So the blocks are only roughly in the order of their
+ * addresses, and inserting needs no search. As searches also compare the first blocks of some bins,
+ * a pool needs no more memory than with an exact order (with random sizes 1.054 times the live
+ * bytes, against 1.055). Each bin stores the address of its first block, so that a comparison does
+ * not read the block's record. All operations are O(1).
  *
  * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
  * lists; then bins_next and bins_pick must not be called.
@@ -217,11 +218,11 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
 }
 
 /*
- * Returns a block of at least `granules`; 0: there is none. If the first block of the request's own
- * bin fits exactly, takes that block. If it is larger, takes the block at the lowest address among
- * it and the first blocks of the next BIN_WINDOW bins. If it is too small, takes the block at the
- * lowest address among the first blocks of BIN_WINDOW bins, counted from the next bin that is not
- * empty.
+ * Returns a block of at least `granules`; 0: there is none. Looks at the first block of the
+ * request's own bin, and takes it if it fits exactly. If it is larger, compares it with the first
+ * blocks of the next BIN_WINDOW bins, and takes the one at the lowest address. If it is too small,
+ * takes the one at the lowest address among the first blocks of BIN_WINDOW bins, counted from the
+ * next bin that is not empty.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {

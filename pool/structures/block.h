@@ -92,8 +92,8 @@ struct block_detail {
     union {
         uint64_t slack;  /* of a live block: its size less the requested bytes */
         bfc_fence fence; /* of a pending block: its fence; of a bare block: 0 */
-        /* of a deferred block: the count deferred_arrivals of the pool when the last part of the
-         * block was freed */
+        /* of a deferred block: the value of the pool's count deferred_arrivals after the latest
+         * free that made this block or a part of it deferred */
         uint64_t arrivals;
     };
     union {

@@ -5,7 +5,7 @@
 
 #include "base/numbers.h"
 
-/* The least number of bytes by which one system call extends the usable part of an array. */
+/* An array is extended by at least this many bytes at a time, so that system calls are few. */
 #define COMMIT_STEP ((uint64_t)256 << 10)
 
 void *host_array_open(struct host_array *array, uint64_t bytes, uint64_t usable) {

@@ -1,11 +1,11 @@
 /*
- * The pool's lock: one word, one atomic read-modify-write for a lock and unlock.
+ * The pool's lock: one word. Locking and unlocking together take one atomic read-modify-write.
  *
  * The lock is held for some tens of nanoseconds. So a thread that finds it taken pauses, longer
  * each time, and after some ten microseconds sleeps. It sleeps for a time that it chooses itself,
  * and nobody wakes it. So unlocking need not check for sleeping threads, and a thread that
  * allocates in a tight loop keeps the lock and the pool's records in its cache for several calls.
- * The lock is not fair, and a thread's crash while holding it is not detected.
+ * The lock is not fair. If a thread dies while it holds the lock, the lock stays taken.
  */
 #ifndef BFC_POOL_LOCK_H
 #define BFC_POOL_LOCK_H

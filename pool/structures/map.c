@@ -2,12 +2,11 @@
 
 /* How many buckets one call adds or removes at most. */
 #define BUCKETS_A_CALL 4
-/* The memory of unused buckets goes back to the operating system when it is that of this many
- * buckets. */
+/* The memory of unused buckets goes back to the operating system in pieces of this many buckets. */
 #define BUCKETS_A_PIECE 16384
 
-/* Sets the counts of blocks beyond which the map adds buckets (fewer than 1.5 for each block) or
- * removes buckets (more than 3 for each block). */
+/* Sets the two bounds on the number of blocks. Above `most` there are fewer than 1.5 buckets for
+ * each block, and the map adds some; below `fewest` there are more than 3, and it removes some. */
 static void set_bucket_count(struct map *map, uint32_t buckets) {
     map->bucket_count = buckets;
     map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
@@ -66,7 +65,8 @@ static void remove_bucket(struct map *map, struct block *blocks) {
         at = &blocks[*at].chain;
     *at = map->buckets[last];
     /* Another thread may have got this bucket's index from map_glimpse, and pass it to
-     * map_take_seen later. That call must find the bucket empty. */
+     * map_take_seen after the bucket is gone. If the bucket is empty, map_take_seen searches for
+     * the block again. */
     map->buckets[last] = 0;
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)

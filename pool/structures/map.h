@@ -60,9 +60,9 @@ static inline block_index map_find(const struct map *map, const struct block *bl
  * Looks for the live block that starts at `start` among the first MAP_GLIMPSED blocks of its chain,
  * without the lock. If a block is returned, it started there at the time of the call, though
  * another thread may free it at once. If 0 is returned, a live block may start there all the same.
- * Reading while other threads change the map is safe, because buckets and records never move, their
- * memory stays readable, and `chain` (or `bin`, which shares its place) is always below the number
- * of records that are readable.
+ * Reading while other threads change the map is safe: buckets and records never move, and their
+ * memory stays readable. If a block has been freed meanwhile, its `bin` is read as `chain`; but
+ * that number too is always the index of a readable record.
  */
 READS_WITHOUT_LOCK static inline block_index
 map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, uint32_t *bucket) {

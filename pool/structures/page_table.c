@@ -50,8 +50,8 @@ static void count_page(struct page_table *table, const struct page *page, uint32
     table->uneven += page->bytes > table->granule ? change : 0;
 }
 
-/* Inserts the new pages from the last to the first, so that each page that is in the table already
- * moves only once. */
+/* Inserts the new pages from the last to the first, so that each element that is in the array
+ * already is copied only once. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
     struct page_array *array = &table->pages;
     uint32_t all = array->count + count;
@@ -62,15 +62,15 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         memmove(to, &array->all[at], above * sizeof *to);
         *--to = pages[i];
         count_page(table, to, 1);
-        /* From here on the search sees only the pages that are still at their old places: the first
-         * `at` ones of the array. */
+        /* Only the first `at` elements of the array have not been copied to their new places yet,
+         * and page_table_find must search only these. */
         array->count = at;
     }
     array->count = all;
 }
 
-/* Removes the pages that start at the same addresses as those of `gone`. Each page that stays in
- * the table moves only once. */
+/* Removes the pages that start at the same addresses as those of `gone`. Each element of the array
+ * that stays is copied only once. */
 void page_table_remove(struct page_table *table, const struct page_array *gone) {
     struct page *all = table->pages.all;
     uint32_t count = table->pages.count, kept = 0, from = 0;

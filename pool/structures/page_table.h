@@ -1,9 +1,9 @@
 /*
  * The page table: which page is behind which addresses (pool/pages.h).
  *
- * An array, sorted by address and searched by bisection. Adding or removing many pages in one call
- * moves each other page only once. A pool that grows at the end of its addresses adds at the end of
- * the array. The pool's lock guards the table.
+ * An array, sorted by address and searched by bisection. A call that adds or removes many pages
+ * copies each element that stays only once. A pool that grows at the end of its addresses adds at
+ * the end of the array. The pool's lock guards the table.
  */
 #ifndef BFC_POOL_PAGE_TABLE_H
 #define BFC_POOL_PAGE_TABLE_H
@@ -15,8 +15,8 @@ struct page {
     bfc_addr start; /* the page's address; while the page is being moved, its old address */
     uint64_t bytes;
     bfc_page handle;
-    /* time in nanoseconds of the call of bfc_pool_trim_idle that first found the page ready, if
-     * every later call has found it ready as well */
+    /* since when every call of bfc_pool_trim_idle has found the page ready: the time in nanoseconds
+     * of the first of these calls */
     uint64_t seen_ns;
     /* the number of the last call of bfc_pool_trim_idle that found the page ready; 0: no call has
      * yet */

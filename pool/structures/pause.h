@@ -1,4 +1,4 @@
-/* A pause of a few processor cycles for each of `pauses`, between two tries of a lock. */
+/* Waits for a few processor cycles, `pauses` times, between two attempts to take a lock. */
 #ifndef BFC_POOL_PAUSE_H
 #define BFC_POOL_PAUSE_H
 

@@ -5,9 +5,9 @@
  * viewers; serves metrics.
  *
  * bfcstat reads the shared-memory files (segments) that the jobs publish. It writes nothing into
- * them but requests, each in a word of its own, and removes those that dead processes of this user
- * left behind. Exit status: 0 shown, 1 no such job or its segment was refused, 2 wrong usage, 3 the
- * job has ended (its last state was shown).
+ * them but requests, each in a word of its own, and removes the segments that dead processes of
+ * this user left behind. Exit status: 0 shown, 1 no such job or its segment was refused, 2 wrong
+ * usage, 3 the job has ended (its last state was shown).
  */
 #include "tools/bfcstat/bfcstat.h"
 
@@ -334,9 +334,9 @@ struct command {
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
     const char *options; /* the letters (getopt's) of the options that the command takes */
-    /* Whether the command keeps the capabilities that let an administrator's copy of bfcstat read
-     * all users' shared-memory segments. Only commands that read no other file that the user names
-     * may keep them. */
+    /* Whether the command keeps the capabilities by which an administrator can let bfcstat read all
+     * users' shared-memory segments. A command that also reads other files that the user names must
+     * give them up, or the user could read other users' files with it. */
     bool keeps_rights;
 };
 
@@ -437,8 +437,8 @@ static int parse_arguments(int count, char **arguments, struct request *request,
 }
 
 /* Gives up the capabilities that an administrator may have given to this program so that it can
- * read all users' shared-memory segments (docs/watching.md). Otherwise a user could have the
- * program read other users' files. A process of root keeps its capabilities. */
+ * read all users' shared-memory segments (docs/watching.md). With them, a user could have the
+ * program read any file of other users. A process of root keeps its capabilities. */
 static void give_up_rights(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};

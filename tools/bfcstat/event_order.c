@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Since the times of events are not exact, several orders are tried: as if 1, 2, 4 and so on
- * threads, up to this number, had made the calls. The order in which the fewest events contradict
- * each other is used. */
+/* The time of an event is only guessed, and the guess depends on how many threads made the calls.
+ * So guesses for 1, 2, 4 and so on threads, up to this number, are tried, and the order in which
+ * the fewest events contradict each other is used. */
 enum { MOST_THREADS = 64 };
 
 static struct event_place *find_place(const struct event_order *order, uint64_t address) {
@@ -64,8 +64,9 @@ static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     }
 }
 
-/* Marks the addresses that had an event between the two copies of the shared-memory segment: the
- * job's list of its blocks, made between the two copies, may be from before or after that event. */
+/* Marks the addresses that had an event between the two copies of the shared-memory segment. The
+ * job listed its blocks between the two copies as well, perhaps before that event, perhaps after
+ * it. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
@@ -102,9 +103,10 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
 }
 
 /* Finds out whether a block was in use at the address before the first event that is to be put into
- * order. If no event concerned the address while the job listed its blocks, that list and the
- * numbers of allocations and frees tell. Otherwise (`moving`) the event with the lowest number
- * tells: if it is a free, a block was in use. */
+ * order. If the address had an event while the job listed its blocks (`moving`), the list proves
+ * nothing. Then the event with the lowest number tells: if it is a free, a block was in use. At
+ * other addresses a block was in use if the list has more blocks there than the events account for
+ * (`balance`). */
 static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
@@ -146,10 +148,10 @@ static uint64_t batch_of(const struct waiting_event *waiting) {
     return (waiting->event.stamp - 1) / BFC_EVENT_BATCH;
 }
 
-/* Returns the waiting event to put into order next. A thread numbers its events in batches, and the
- * events of a batch are in order, so only the first waiting event of each batch can be next: of
- * those that fit what is known of their addresses, the one with the earliest guessed time. NULL:
- * none fits. All events before index `from` were put into order already. */
+/* Returns the waiting event to put into order next; NULL: none fits. A thread numbers its events in
+ * batches, and the events of a batch are in order, so only the first waiting event of each batch
+ * can be next. Of those of them that fit what is known of their addresses, it is the one with the
+ * earliest guessed time. All events before index `from` were put into order already. */
 static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
     struct waiting_event *best = NULL;
     uint64_t seen = UINT64_MAX;

@@ -3,11 +3,11 @@
  *
  * A thread takes numbers for its events in batches of 8, so that an event may have a lower number
  * than an earlier event of another thread. Two things are certain: the events of a batch are of one
- * thread and in order, and at one address allocations and frees alternate. So an event that does
- * not fit what is known of its address waits, with the rest of its batch, until an event comes
- * after which it fits. It waits for one more round (one more copy of the job's shared-memory
- * segment) at most, because the event that it waits for may have been overwritten before it was
- * read.
+ * thread and in order, and at one address allocations and frees alternate. So an event that cannot
+ * come next at its address, such as a free where no block is in use, waits, with the rest of its
+ * batch, until another event has made it possible. It waits for one more round (one more copy of
+ * the job's shared-memory segment) at most, because that other event may have been overwritten
+ * before it was read.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -61,10 +61,10 @@ struct event_order {
     struct bfc_event ordered[2 * BFC_EVENTS];
 };
 
-/* Begins to put events into order. `who` is the job's list of its blocks, which it gave between the
- * copies `earlier` and `later` of its shared-memory segment; that list and the events of `later`
- * tell which blocks were in use before those events. If this is not called, `order` must be all
- * zeros; then nothing is known of any address at first. */
+/* Begins to put events into order. The job gave `who`, the list of its blocks, between the copies
+ * `earlier` and `later` of its shared-memory segment. The list and the events in `later` tell which
+ * blocks were in use before these events. If this is not called, `order` must be all zeros; then
+ * nothing is known of any address at first. */
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
@@ -81,12 +81,12 @@ void event_order_add(struct event_order *order, const struct bfc_event *event);
  * is in O(added events * events that wait). */
 size_t event_order_round(struct event_order *order, bool last);
 
-/* Corrects what the order knows by `who`, a list of blocks that the job gave between the copies
- * `earlier` and `later` of its shared-memory segment. Where a block is in use by the events so far
- * but is not in the list, its free was lost: a free at time `us` is put into `ordered`. Returns how
- * many frees were put there. Leaves alone the addresses in host memory, those with an event between
- * the two copies, and those with an event that waits; of all others it is known afterwards whether
- * a block is there. */
+/* Corrects what the order knows of the addresses, by `who`, a list of blocks that the job gave
+ * between the copies `earlier` and `later` of its shared-memory segment. Where a block is in use by
+ * the events so far but is not in the list, its free was lost: a free at time `us` is put into
+ * `ordered`. Returns how many frees were put there. Leaves out addresses in host memory, addresses
+ * with an event between the two copies, and addresses with an event that waits. Of every other
+ * address the order knows afterwards whether a block is in use there. */
 size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
                            const struct bfc_who *who, const struct bfc_job *later, uint64_t us);
 

@@ -27,10 +27,10 @@ static bool is_device_of(const struct gpu *gpu, const struct bfc_segment_pool *p
     return bus_id[0] && strcmp(gpu->bus_id, bus_id) == 0;
 }
 
-/* Adds the device of a pool to findings->gpus. If the management library lists devices (`listed`),
- * a device that is missing there must be a MIG part of one that the library knows, since a job
- * could make a device up. NULL: there is no such device, or the pool names neither UUID nor PCI
- * address, or the list is full. */
+/* Adds the device of a pool to findings->gpus. A job could make a device up; so if the management
+ * library lists devices (`listed`), a device that is not among them must be a MIG part that the
+ * library knows. NULL: it is not, or the pool names neither UUID nor PCI address, or the list is
+ * full. */
 static struct gpu *add_gpu(struct findings *findings, const struct bfc_segment_pool *pool,
                            const char *bus_id, bool listed) {
     struct gpu *gpu = &findings->gpus[findings->gpu_count];

@@ -77,7 +77,8 @@ static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
     size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
-    /* The elements must be zeros, and from calloc those that are never touched take no memory. */
+    /* The reader needs elements that are zero. With calloc, those that are never used take no
+     * memory. */
     struct bfc_job *larger = calloc(room, sizeof *larger);
     if (!larger)
         return false;
@@ -234,9 +235,9 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Chooses a shared-memory segment of a process with this pid: one of the user's own in bfcstat's
- * pid namespace, else any in that namespace, else the only one. NULL: there is none, or there are
- * several, which a message lists. */
+/* Chooses a shared-memory segment of a process with this pid. The user's own in bfcstat's pid
+ * namespace comes first, then any other in that namespace, then any if it is the only one. NULL:
+ * there is none, or there are several in other pid namespaces, which a message lists. */
 static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
                                                  int pid) {
     uint64_t own = bfc_pid_namespace();

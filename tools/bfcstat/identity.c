@@ -22,7 +22,7 @@ struct known_identity {
     bool seen;
 };
 
-/* Reads the number that follows `word` in a path and is the end of a component of the path, as 123
+/* Reads the number that follows `word` in a path, if a slash or the end of the path follows it: 123
  * in "/job_123/" with the word "/job_". If there is none, `number` is unchanged. */
 static void read_number(const char *path, const char *word, char *number, size_t size) {
     const char *found = strstr(path, word);
@@ -80,9 +80,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
     }
 }
 
-/* Reads the number of an environment variable. `setting` is NAME=VALUE, `variable` is "NAME=" of
- * the one that is sought. If `setting` is another variable or its value is no number, `number` is
- * unchanged. */
+/* If `setting` is `variable`, which is "NAME=", followed by a number, writes the number to
+ * `number`. Otherwise leaves `number` unchanged. */
 static void take_number(const char *setting, const char *variable, char *number, size_t size) {
     size_t length = strlen(variable);
     if (strncmp(setting, variable, length) != 0)
@@ -192,8 +191,8 @@ static bool is_process_of(const struct process *process, const struct bfc_job *j
            (process->uids[0] == uid || process->uids[1] == uid || process->uids[2] == uid);
 }
 
-/* All processes in /proc. They are read only once, for all jobs of other pid namespaces that have
- * not been identified yet. */
+/* All processes in /proc. They are needed to find jobs of other pid namespaces, and are read only
+ * once for all of these. */
 struct processes {
     struct process *list;
     size_t count;

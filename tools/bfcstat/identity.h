@@ -25,8 +25,8 @@ struct identities {
 
 /*
  * Sets findings->identities, one for each job. False: no memory, and nothing is set. `logs` is the
- * folder with the logs of containers. The process of a job in another pid namespace is recognized
- * by its pid there, its user and its start time.
+ * folder with the logs of containers. A job in another pid namespace is matched with a process by
+ * three things: the pid that the process has in that namespace, its user and its start time.
  */
 bool identify_jobs(struct identities *identities, const char *logs, struct findings *findings);
 void free_identities(struct identities *identities);

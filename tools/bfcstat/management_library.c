@@ -84,8 +84,8 @@ static bool read_memory(device_handle device, struct gpu *gpu) {
     return true;
 }
 
-/* Sets the name, UUID, PCI address and memory of the device. False: the library finds the device no
- * more, for example after a fault. */
+/* Sets the name, UUID, PCI address and memory of the device. False: the library can no longer tell
+ * its UUID or PCI address, for example after a fault of the device. */
 static bool read_device(device_handle device, struct gpu *gpu) {
     char uuid[96];
     struct address address;

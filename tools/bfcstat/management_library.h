@@ -16,8 +16,9 @@
  * gpu it sets the number, the names and the memory. */
 size_t management_devices(struct gpu *gpus, size_t most);
 
-/* Sets the memory of the part of a device (MIG) whose UUID is gpu->uuid. management_devices lists
- * only whole devices. False: there is no such part, or no library. */
+/* Sets the memory of gpu, a part of a device (MIG instance) that is identified by gpu->uuid;
+ * management_devices lists only whole devices. False: there is no library, or it knows no such part
+ * or not the memory of the part. */
 bool management_part(struct gpu *gpu);
 
 #endif

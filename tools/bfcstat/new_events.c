@@ -1,7 +1,8 @@
 #include "tools/bfcstat/new_events.h"
 
-/* Marks all events in the ring as not seen. A slot of the ring holds every 4,096th event, so the
- * event that was seen last in each slot becomes the one 4,096 before its present event. */
+/* Makes all events that are in the ring now count as new. A slot of the ring holds every 4,096th
+ * event. So stores for each slot that the event before its present one is the last that was seen.
+ */
 void new_events_begin(struct new_events *events, uint64_t next_event) {
     events->lost = 0;
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {

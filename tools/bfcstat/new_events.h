@@ -2,9 +2,9 @@
  * Tells which events of a job are new in a copy of its shared-memory segment, compared with earlier
  * copies.
  *
- * The segment has a ring of events. A thread takes numbers of slots and fills the slots later, so
- * that the new events are not simply those behind the last number: each slot is compared with the
- * stamp (number) that was last seen in that slot.
+ * The segment has a ring of events. A thread takes the numbers of its next events, and fills their
+ * slots later. So an event can be new although events with higher numbers were seen before: each
+ * slot is compared with the stamp (number) of the event that was last seen in that slot.
  *
  * Thread-safety: none needed; one thread.
  */
