@@ -62,7 +62,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* pid of the job that gives memory back if the next key is y; 0: nothing was asked */
+    int32_t asked; /* pid of the job to trim if the next key is y; 0: no job */
     double interval, last_look;
     char message[128];
 } top;

@@ -133,9 +133,10 @@ void show_job_text(const struct bfc_job *job, FILE *stream);
  * allocations and frees. */
 void show_charts_text(const struct bfc_job *job, FILE *stream);
 
+enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
+
 /* Writes the metrics that docs/bfcstat.md lists, in Prometheus's text format, version 0.0.4, or as
  * OpenMetrics 1.0. findings->identities must be set. False: no memory. */
-enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
 bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
 /* Write all jobs, or one job, as JSON. docs/bfcstat.md describes the keys. */
