@@ -1,6 +1,6 @@
 /*
- * bfcstat report: writes one web page that needs no other files, of a recording, or of a job as it
- * is now: its last events, its memory and the map of its regions.
+ * bfcstat report: makes one web page that needs no other files. It shows a recording, or a job as
+ * it is now: the job's last events, its memory and the map of its regions.
  */
 #include <errno.h>
 #include <string.h>

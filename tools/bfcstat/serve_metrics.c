@@ -2,9 +2,9 @@
  * bfcstat serve: answers Prometheus's requests for the metrics of all jobs over HTTP.
  *
  * One thread does everything, because the functions that read shared-memory segments may run in
- * only one thread at a time. Clients cannot keep this thread busy by asking often, because an
- * answer, once made, is sent to all who ask within the next second or longer. Nor can they take all
- * connections (guests.h) or all memory, because the size of the answers that clients have not
+ * only one thread at a time. Clients cannot keep this thread busy by asking often, because each
+ * answer is sent to all who ask within a second or more after it was made. Clients cannot take all
+ * connections either (guests.h), nor all memory, because the size of the answers that they have not
  * received yet is bounded.
  */
 #include <ctype.h>
@@ -35,15 +35,17 @@
 #define FRESH_NS UINT64_C(1000000000)
 #define FRESH_TIMES 4u
 
-/* If all answers in memory together are larger than this when another one is made, all connections
- * on which an answer is being sent are shut down. */
+/* If all answers in memory together are larger than this when another one is made, clients have
+ * been too slow to receive them: all connections on which an answer is being sent are shut down, so
+ * that the memory of the answers is freed. */
 #define MOST_ANSWER_BYTES ((size_t)128 << 20)
 
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 /* An answer with the metrics, which may be sent over several connections at a time. libmicrohttpd
- * frees its memory once none of them uses it and `response` was destroyed. */
+ * frees the answer's text when MHD_destroy_response was called and no connection sends it any more.
+ */
 struct answer {
     struct MHD_Response *response; /* the answer; NULL: none in this format was made yet */
     uint64_t good_until_ns;
@@ -66,8 +68,9 @@ static void stop_serving(int signal_number) {
 
 /*
  * Reads all shared-memory segments and writes the metrics of all jobs. False: the folder of
- * segments cannot be read, or there is no memory; errno says which. The folder is opened each time:
- * if it has been removed and made again, a descriptor of the old one would show an empty folder.
+ * segments cannot be read, or there is no memory; errno says which. The folder is opened each time,
+ * because it may have been removed and made again: a descriptor of the removed folder would show no
+ * segments.
  */
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
@@ -241,7 +244,7 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
     if (!brackets && strchr(host, ':'))
         return refuse_address(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    if (strcmp(host, "localhost") == 0) /* a system's /etc/hosts may lack the name localhost */
+    if (strcmp(host, "localhost") == 0) /* not looked up, because /etc/hosts may lack this name */
         strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)

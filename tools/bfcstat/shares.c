@@ -3,8 +3,8 @@
 #define BLOCK_BITS 16
 
 /* Returns the counter of the user or block of users whose id is `key`; a new one begins at 0. The
- * list never gets full: each key in it has taken at least one share, and all together can take no
- * more than `all`. */
+ * list has room for MOST_SHARES keys and cannot overflow: each key in it has taken at least one
+ * share, and all keys together cannot take more than MOST_SHARES. */
 static size_t *count_of(struct share_list *shares, uint32_t key) {
     size_t i = 0;
     while (i < shares->count && shares->list[i].key != key)

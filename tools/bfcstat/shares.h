@@ -1,11 +1,11 @@
 /*
  * Bounds on how many jobs, pools or counters bfcstat serve handles for each user, so that one user
- * cannot crowd out the others. Each such thing is one share.
+ * cannot crowd out the others. A share stands for one job, one pool or one set of counters.
  *
  * A user may own files under 65,536 subordinate ids (subuid(5)), so a bound for each user id is not
  * enough. Subordinate ids, and the ranges that Kubernetes assigns to pods, come in blocks of 65,536
- * ids; each block has a bound, too. The block of the ids below 65,536, in which the system's own
- * users are, has none.
+ * ids, so each block has a bound, too. Only the block of the ids below 65,536 has no bound, because
+ * the system's own users share it.
  *
  * Thread-safety: none needed; one thread.
  */

@@ -24,8 +24,8 @@ static bool is_of_device(const struct plan_file *plan, long device) {
     return false;
 }
 
-/* Returns the plan that needs the most memory, of those that the device's contexts follow (-1: of
- * all devices); NULL: there is none. */
+/* Returns the plan that needs the most memory, of those that contexts of this device follow, or, if
+ * `device` is -1, contexts of any device. NULL: there is none. */
 static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = NULL;
     for (size_t i = 0; i < plans->count; i++) {

@@ -34,7 +34,8 @@ struct kept {
     struct bfc_segment_name name;
     int file;
     /* Whether the shared-memory segment was there before the folder was watched and has not been
-     * read since. What its job did until then is not counted. */
+     * read since. The first reading only notes the counters, because what the job did before is not
+     * counted. */
     bool before;
     struct seen seen[BFC_SEGMENT_POOLS];
 };
@@ -74,9 +75,9 @@ static size_t find_tally(struct tally_book *book, uint32_t uid,
     return book->tally_count;
 }
 
-/* Adds to the counters of the user and device by how much a pool's counters, in its section of the
- * shared-memory segment, have risen since they were last read. If the section now has a pool of
- * another context, its counters began at 0. */
+/* Adds to the tally of the user and device by how much a pool's counters, in its section of the
+ * shared-memory segment, have risen since they were last read. If the section has been given to the
+ * pool of another context, the counters have begun at 0 again. */
 static void add_section(struct tally_book *book, struct kept *kept, unsigned index,
                         const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;
@@ -100,8 +101,8 @@ static void add_section(struct tally_book *book, struct kept *kept, unsigned ind
 }
 
 /* Reads a job's counters and adds what is new to the tallies (counters of a user on a device). The
- * job may change its counters meanwhile; because they only rise, that does no harm, and the
- * sequence numbers that mark changes are not checked. */
+ * job may change its counters during the reading, but the sequence numbers that mark changes need
+ * not be checked: counters only rise, so the next reading adds what this one misses. */
 static void read_kept(struct tally_book *book, struct kept *kept) {
     static struct bfc_segment_header header;
     static struct bfc_segment_pool sections[BFC_SEGMENT_POOLS];
@@ -145,8 +146,8 @@ static void end_kept(struct tally_book *book, struct kept *kept) {
     drop_kept(book, kept);
 }
 
-/* Whether one more shared-memory segment of the user may be kept open, within the bounds for one
- * user, for the 65,536 user ids that share the upper bits of its id, and for all (shares.h). */
+/* Whether one more shared-memory segment of the user may be kept open. There is a bound for each
+ * user, one for each block of 65,536 user ids, and one for all users together (shares.h). */
 static bool has_room(const struct tally_book *book, uint32_t uid) {
     size_t user = 0, block = 0;
     for (size_t i = 0; i < book->kept_count; i++) {

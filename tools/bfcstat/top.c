@@ -62,7 +62,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
-    int32_t asked; /* pid of the job to ask for cached memory if the next key is y; 0: none */
+    int32_t asked; /* pid of the job to trim if the next key is y; 0: no job */
     double interval, last_look;
     char message[128];
 } top;
@@ -251,7 +251,7 @@ static void draw_head(int line) {
 
 /* Writes what the column of commands shows of a job: its user if that is not who runs bfcstat,
  * whether it is asleep or waits for memory, its rank and its command. If the terminal has few
- * columns, sleep and waiting are one word each, and draw_name shows the details for the selected
+ * columns, this only says "asleep" or "waits", and draw_name shows the details for the selected
  * job. */
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
@@ -341,9 +341,9 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the device's memory as a bar: what is in use, pending and ready in this pool, what all
- * others use, and what is free. For a pool of host memory the bar is all that may be spilled
- * (BFC_SPILL). */
+/* Draws the memory of the pool's device as a bar: what is in use, pending and ready in this pool,
+ * what everyone else on the device uses, and what is free. For a pool of host memory the whole bar
+ * is the memory that may be spilled (BFC_SPILL). */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     const struct gpu *gpu = bfc_pool_is_host(pool) ? NULL : gpu_of(&top.findings, pool);
@@ -472,9 +472,9 @@ static void draw_help(void) {
         mvprintw(i + 3, 1, "%.*s", COLS - 1, lines[i]);
 }
 
-/* Draws a line with the selected pool's job and device, and lines for its sleep, its wait for
- * memory, its fragmentation and its plan if it has such. Returns the number of the next free
- * line. */
+/* Draws a line with the selected pool's job and device. Below it, draws lines on the job's sleep,
+ * its wait for memory, the pool's fragmentation and its plan, as far as there is something to show.
+ * Returns the number of the next free line. */
 static int draw_name(int line, const struct row *row) {
     char name[96], text[256], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], waiting[WAITER_TEXT],
         asleep[SLEEP_TEXT];
@@ -651,8 +651,9 @@ static void start_colours(void) {
     init_pair(BAD, COLOR_RED, -1);
 }
 
-/* Whether the terminal was closed, so that no key will come. SIGHUP does not always say so: it may
- * be ignored (nohup), or the terminal not be the process's controlling terminal. */
+/* Whether the terminal was closed, so that no key will come. SIGHUP does not always say so: the
+ * signal may be ignored (nohup), or is not sent because the terminal is not the controlling
+ * terminal of this process. */
 static bool is_terminal_gone(void) {
     struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
     return poll(&terminal, 1, 0) > 0 && (terminal.revents & (POLLHUP | POLLERR | POLLNVAL));

@@ -13,8 +13,8 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-/* How often the job is asked at most. Another reader of the same job may take the file that was
- * written for this one, which then must ask again. */
+/* How often a reader asks the job at most. It must ask again if another reader of the same job has
+ * taken the file with the answer. */
 #define MOST_TRIES 100
 
 struct asking {
@@ -31,15 +31,17 @@ static enum bfc_read_result ask_question(const struct bfc_segment_look *look, ch
     asking->has_helper = bfc_ask_wait_for_helper(header);
     if (!asking->has_helper)
         return BFC_READ_OK;
-    /* The request raises the word in which requests are counted to `asked` or more. Other readers
-     * may raise it further, but their requests may still be unanswered. */
+    /* The request raises the word that counts requests to `asked` or more. The word is not read
+     * after the request: other readers may have raised it further by then, and their requests may
+     * still be unanswered. */
     uint32_t asked = bfc_load_relaxed(asking->question->asked(header)) + 1;
     struct bfc_request request = asking->question->request(header);
     while (!(asking->served = bfc_request_is_served(&request)))
         if (!bfc_bounded_wait_nap(&asking->wait))
             break;
-    /* A job whose library is too old to know this question answers other requests, but never
-     * changes the word in which it counts answers to this one. */
+    /* A job whose library is too old to know this question also marks the request as served, but
+     * never changes the word in which it would count answers to this question. So only that word
+     * tells whether the job has answered. */
     uint32_t written = bfc_load_acquire(asking->question->written(header));
     asking->written = (int32_t)(written - asked) >= 0;
     return BFC_READ_OK;
@@ -96,8 +98,9 @@ static bool is_of_owner(int directory, const struct bfc_segment_name *name, int 
 
 enum outcome { TAKEN, AGAIN, REFUSED };
 
-/* Reads and removes the answer's file. AGAIN: the file is missing or unusable and the job must be
- * asked again: another reader may have taken the file, or made the job write it anew meanwhile. */
+/* Reads and removes the answer's file. AGAIN: the file is missing or unusable, because another
+ * reader may have taken it, or made the job write it anew meanwhile. Then the job must be asked
+ * again. */
 static enum outcome take_file(int directory, const struct bfc_segment_name *name,
                               const struct bfc_question *question, bfc_answer_take *take, void *to,
                               char *reason, size_t size) {

@@ -19,14 +19,15 @@ struct bfc_question {
     const char *answer;
     /* sends the request to the job, with a function of segment/request.h */
     struct bfc_request (*request)(struct bfc_segment_header *header);
-    /* Return addresses in the shared-memory segment's header: of the number of requests made, and
-     * of the number of requests that the job has answered. */
+    /* Return the addresses of two counts in the shared-memory segment's header: how often this
+     * question was asked, and how often the job has answered it. */
     uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
-    /* End of the error message if the job's library is too old to know the question, such as "which
-     * takes no stacks". */
+    /* End of the error message "process 7 runs an older bfcpreload, ...", for a job whose library
+     * does not know the question; such as "which takes no stacks". */
     const char *unknown;
-    /* End of the error message if the job wrote no file, such as "has taken no stacks: ...". */
+    /* End of the error message "process 7 ...", for a job that wrote no file; such as "has taken no
+     * stacks". */
     const char *none;
 };
 

@@ -29,7 +29,7 @@ bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
 
 /* Asks the job to bring the map of its regions and the size of its largest free blocks up to date
  * in the shared-memory segment. Several calls may share one `wait`, so that many stopped jobs cost
- * no more time than one. If `wait` is NULL, the call returns without an answer. */
+ * no more time than one. If `wait` is NULL, the call does not wait for an answer. */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
                                         struct bfc_bounded_wait *wait, char *reason, size_t size);
 

@@ -21,8 +21,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        /* The faulting address is not in the shared-memory segment. Without this handler the access
-         * fails again and ends the process. */
+        /* The faulting address is not in the shared-memory segment, or there is no memory for the
+         * zeros. With the default action, the access fails again after the return and ends the
+         * process. */
         signal(number, SIG_DFL);
     guard.faulted = 1;
 }

@@ -164,8 +164,8 @@ bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t si
     return good;
 }
 
-/* Compares the frames of call stacks: a job only adds frames, so each of its answers begins with
- * all frames of its earlier answers. */
+/* Compares the frames of call stacks, too, because another process may have got the same pid. A job
+ * never removes frames, so each of its answers begins with all frames of its earlier ones. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before) {
     return who->header.pid == before->header.pid &&
            who->header.written_ns > before->header.written_ns &&

@@ -34,8 +34,8 @@ struct bfc_who {
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
                  bool blocks, struct bfc_who *who, char *reason, size_t size);
 
-/* Reads an answer from a file, which must have the bytes of an earlier answer's `copy`. False:
- * `reason` (cut off at `size` bytes) says why, in one line. */
+/* Reads an answer from a file into which bfcstat who -o has saved the bytes of an earlier answer's
+ * `copy`. False: `reason` (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
 
 /* Makes `who` from the content of an answer's file. `bytes` must be from malloc, and bfc_who_free

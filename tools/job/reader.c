@@ -19,13 +19,14 @@
 /* How often a part of the shared-memory segment is copied again without a pause if the job changed
  * it during the copy. A try takes about a microsecond. */
 #define TRIES_WITHOUT_NAP 64
-/* If so many copies in a row fail, the job's thread may have been preempted or stopped in the
- * middle of a change. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS at
- * most for the whole shared-memory segment. */
+/* If TRIES_WITHOUT_NAP copies in a row fail, the job's thread may have been preempted or stopped in
+ * the middle of a change. The reader then sleeps NAP_NS before each further try, but READ_WAIT_NS
+ * at most for the whole shared-memory segment. */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* Used instead of READ_WAIT_NS by bfc_segment_read_figures, which is called for all jobs one after
- * another: a user may have many jobs that write all the time. */
+/* The limit in place of READ_WAIT_NS in bfc_segment_read_figures. That function is called for all
+ * jobs one after another, and a user may have many jobs that write all the time, so the wait for
+ * each job must be short. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
@@ -59,10 +60,10 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
-/* Copies a structure that begins with a sequence number, again and again until the writer did not
- * change it during a copy. False: even the last copy may be half old and half new. `wait` bounds
- * the waits for all parts of the shared-memory segment; NULL: the job is dead and changes nothing
- * any more, so one try suffices. */
+/* Copies a structure that begins with a sequence number, again and again until a copy was made
+ * without a change by the writer. False: even the last copy may be half old and half new. `wait`
+ * bounds the waits for all parts of the shared-memory segment; NULL: the job is dead and changes
+ * nothing any more, so one try suffices. */
 static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
@@ -73,7 +74,8 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bound
 }
 
 /* Copies a pool's section of the shared-memory segment. The counters (`stats`) are copied last, so
- * that they are no older than the histograms. False: the counters were changed during the copy. */
+ * that they are no older than the histograms. False: even the last copy of the counters may be half
+ * old and half new. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
@@ -98,9 +100,9 @@ static void copy_map(struct bfc_map *to, const struct bfc_map *from,
     to->rows = kept;
 }
 
-/* Copies the last `size` events from a ring with as many slots, except those that are not written
- * yet or are overwritten during the copy. `next` is the number of the event that comes next.
- * Returns how many were copied. */
+/* Copies the last `size` events from a ring with `size` slots, except those that are not written
+ * yet or are overwritten during the copy. `next` is the number that the next event will get.
+ * Returns how many events were copied. */
 static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, uint64_t size,
                           uint64_t next) {
     size_t copied = 0;
@@ -229,7 +231,7 @@ static int by_pid(const void *a, const void *b) {
 static bool append_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct names *names = context;
     (void)directory;
-    if ((names->count & (names->count - 1)) == 0) { /* the array doubles at each power of two */
+    if ((names->count & (names->count - 1)) == 0) { /* the list is full at each power of two */
         size_t capacity = names->count ? names->count * 2 : 1;
         struct bfc_segment_name *larger = realloc(names->list, capacity * sizeof *larger);
         names->no_memory = !larger;

@@ -178,8 +178,8 @@ static const struct valued {
     const char
         *variable; /* the environment variable that has the same values; NULL: there is none */
     int (*take)(struct arguments *a, const char *value);
-    /* For an option with a path as its value (`variable` and `take` are NULL): offset in struct
-     * arguments of the field for the path. */
+    /* Only for an option whose value is a path (`variable` and `take` are NULL): offset in struct
+     * arguments of the field that stores the path. */
     size_t path;
 } valued[] = {{"--policy", .variable = "BFC_POLICY"},
               {"--growth", .variable = "BFC_GROWTH"},
@@ -276,9 +276,9 @@ static int report_failure(const struct plan_error *error) {
     return FAILED;
 }
 
-/* Whether --compare tries this allocation policy with this way to grow the pool. Growing by
- * preallocation takes most of the device at once, and so is tried only if it was recorded or is on
- * the command line. */
+/* Whether --compare tries this allocation policy with this way to grow the pool. If the command
+ * line has a policy or a way to grow, no other is tried. Growing by preallocation takes most of the
+ * device at once, so it is tried only if it was recorded or is on the command line. */
 static bool is_compared(const struct arguments *a, const struct bfc_options *options, int policy,
                         int growth) {
     if (a->growth_given ? growth != options->growth
@@ -312,9 +312,10 @@ static int compare_policies(const struct arguments *a, const struct input *input
 }
 
 /* Whether the replay uses a setting as it was recorded. BFC_BACKING is not used if the output is
- * made from a log, because a log has whole regions only, and no pages. BFC_LIMIT is not used if the
- * recorded job had host memory: that is replayed as device memory, which the limit did not count.
- * BFC_MODE is never used, because the settings that it chose were recorded, too. */
+ * made from a log of the replay, because such a log can show whole regions, but no pages. BFC_LIMIT
+ * is not used if the recorded job had host memory, which its limit did not count: in the replay
+ * that memory is device memory, and the limit would count it. BFC_MODE is never used, because the
+ * settings that it chose were recorded, too. */
 static bool is_taken_over(const struct arguments *a, const struct input *input,
                           const struct bfc_option *option) {
     return setting_matters(option->name) && strcmp(option->name, "BFC_MODE") != 0 &&
@@ -322,9 +323,9 @@ static bool is_taken_over(const struct arguments *a, const struct input *input,
            !(wants_log(a) && strcmp(option->name, "BFC_BACKING") == 0);
 }
 
-/* Sets the options that were recorded in the trace as lines NAME=value. The lines are cut into
- * pieces by this. Settings that this library does not know, because a newer one recorded them, are
- * ignored. */
+/* Sets the options that were recorded in the trace as lines NAME=value. This cuts the text
+ * input->settings into pieces. Settings that this library does not know, because a newer one
+ * recorded them, are ignored. */
 static void take_recorded(const struct arguments *a, const struct input *input,
                           struct bfc_options *options) {
     char *rest, *lines = input->settings;

@@ -8,8 +8,8 @@
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/read_trace.h"
 
-/* How many devices an input may have at most. Each device of a trace, or space of a CSV, gets a
- * pool. */
+/* The most devices that an input may have. The replay makes a pool for each device of a trace, or
+ * for each space of a CSV. */
 #define MOST_DEVICES 64
 
 static void take_stack(struct input *input, const struct bfc_trace_record *record) {

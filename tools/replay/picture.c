@@ -26,7 +26,7 @@ struct picture {
     struct box *boxes;
     size_t count;
     /* For each allocation, and behind these for each region: the index in `boxes` of its rectangle,
-     * plus 1, until it is freed; else 0. */
+     * plus 1, as long as it is not freed or given back; else 0. */
     uint32_t *open;
     /* For each region: what is subtracted from an address in it to get the height in the picture,
      * in bytes. */

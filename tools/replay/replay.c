@@ -1,6 +1,7 @@
 /* Replays an input: makes its allocations and frees with the library's pool over simulated devices.
  * A pass goes through the whole input once. The numbers in the result are from a replay with
- * settings.repeats passes; with settings.time_it further ones follow, only to measure the time. */
+ * settings.repeats passes; with settings.time_it this replay is made again several times, only to
+ * measure the time. */
 #include "tools/replay/replay.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "base/numbers.h"
 #include "pool/pages.h"
 
-/* How many bytes of memory a device is taken to have, for settings that are a fraction of it, if
- * neither --memory nor the trace says it. */
+/* If neither --memory nor the trace says how much memory a device has, this is assumed, for
+ * settings that are a fraction of the device's memory. */
 #define FRACTIONS_OF (UINT64_C(80) << 30)
 #define TIMED_NS UINT64_C(60000000)
 #define TIMED_RUNS 20
@@ -38,7 +39,7 @@ static uint64_t capacity_of(const struct settings *settings) {
 }
 
 /* Whether the pools use pages instead of whole regions. In a job BFC_BACKING=auto chooses pages if
- * the process has one device; here, if the input has one. */
+ * the process has one device; in a replay it does if the input has one. */
 static bool is_paged(const struct input *input, const struct settings *settings) {
     return settings->options.backing == BFC_BACKING_PAGES ||
            (settings->options.backing == BFC_BACKING_AUTO && input->devices == 1);
@@ -128,7 +129,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
-        return; /* the driver refuses to allocate 0 bytes, and nothing else happens */
+        return; /* the driver refuses to allocate 0 bytes; not counted as a failure */
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
@@ -164,8 +165,8 @@ static void release_block(struct player *p, uint32_t allocation) {
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
-/* Frees, before each pass (replay of the whole input) but the first, the blocks that the pass
- * before has not freed. */
+/* Before each pass (replay of the whole input) but the first, frees the blocks that are left from
+ * the previous pass. */
 static void free_all(struct player *p, uint32_t pass) {
     const uint32_t count = p->input->events.allocations_count;
     for (uint32_t i = 0; pass > 0 && i < count; i++)

@@ -12,8 +12,7 @@
 struct settings {
     struct bfc_options options;
     uint64_t memory; /* bytes of memory that each device has; UINT64_MAX: it never runs out */
-    /* free modes lazy and ordered: so many calls after a free, the device's work on the block is
-     * complete */
+    /* free modes lazy and ordered: for how many further calls the device uses a freed block */
     uint32_t lag;
     double device_us; /* how long a call of the device is assumed to take, in microseconds */
     bool time_it;     /* whether to measure result.ns_per_pair */

@@ -134,8 +134,8 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
  * memory. */
 #define ADDRESSES (UINT64_C(1) << 40)
 
-/* How long the device's calls for pages are assumed to take, in microseconds: each call, and in
- * addition each 2 MiB of memory that it concerns. */
+/* How long the device's calls for pages are assumed to take, in microseconds: `call` for each call,
+ * plus `page` for each 2 MiB of memory that the call concerns. */
 static const struct {
     double call, page;
 } costs[DEVICE_OPS] = {

@@ -52,18 +52,18 @@ struct device {
     uint64_t calls;            /* number of all calls of the device */
     uint64_t plain_calls;      /* number of calls that reserve or release whole regions */
     uint64_t made[DEVICE_OPS]; /* for each kind of call for pages: how many calls there were */
-    /* for each kind of call for pages: how many times 2 MiB the calls concerned */
+    /* for each kind of call for pages: how much memory the calls concerned, in units of 2 MiB */
     uint64_t touched[DEVICE_OPS];
     uint64_t pages; /* how many pages were ever created; a page is named by its number */
     /* index of the input's current allocation or free, which is the device's clock */
     uint32_t call;
-    uint32_t lag;    /* how many calls after a free the device's work on the block is complete */
-    uint64_t fences; /* number of the last fence; fences are numbered from 1 */
-    uint64_t waited; /* the last fence for which the host has waited */
+    uint32_t lag;          /* for how many further calls the device still uses a freed block */
+    uint64_t fences;       /* number of the last fence; fences are numbered from 1 */
+    uint64_t waited;       /* the last fence for which the host has waited */
     uint32_t *recorded_at; /* for each fence, from 1: the value of `call` when it was recorded */
     struct device_region
-        /* all regions, given back or not, at their numbers from 1; later ones have higher
-         * addresses */
+        /* all regions, given back or not; the index is the region's number, which begins at 1;
+         * later regions have higher addresses */
         *regions;
     uint32_t region_count, region_room;
     /* a variable of the caller's: how many bytes are taken from all devices together */

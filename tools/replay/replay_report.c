@@ -87,8 +87,9 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-/* Writes those lines of the recording that contain texts from elsewhere. report_put escapes the
- * texts, which could otherwise end the page's script element. False: no memory. */
+/* Writes those lines of the recording that contain texts from the input, such as names of
+ * functions. report_put escapes the texts, which could otherwise end the page's script element.
+ * False: no memory. */
 static bool put_texts(const struct replayed *replayed, FILE *stream) {
     char *lines = NULL;
     size_t size;

@@ -3,9 +3,9 @@
  * its web viewer and `torch.cuda._memory_viz` read), and Chrome's trace events, for Perfetto.
  *
  * A snapshot has the regions (PyTorch's segments) as they are at the end of the replay, each with
- * its blocks without gaps, and for each device the allocations and frees in their order. A replay
- * has no times and no call stacks: times in microseconds are the numbers of calls, and each
- * allocation has a single frame with its name.
+ * all its blocks, also the free ones, and for each device the allocations and frees in their order.
+ * A replay has no times, so the numbers of calls are written as microseconds. Call stacks are not
+ * written: each allocation has a single frame with its name.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -175,8 +175,8 @@ static void put_segments(struct snapshot *s) {
     pickle_list_end(&s->pickle, &segments);
 }
 
-/* Writes an entry of the list of calls. `left` is how many bytes the device had left; a failed
- * allocation has it in place of an address. */
+/* Writes an entry of the list of calls. `left` is how many bytes the device had left; for a failed
+ * allocation, which has no address, it is written as the address. */
 static void put_call(struct snapshot *s, const struct log_entry *entry, const char *action,
                      uint64_t left) {
     struct pickle *p = &s->pickle;

@@ -40,14 +40,15 @@ bool show_events(const struct input *input, const struct log *log, const char *p
 bool show_plot(const struct input *input, const struct log *log, const char *path,
                struct plan_error *error);
 
-/* Writes a web page about one or two replays: each block at its address and in its time, the peak,
- * and which allocations failed and why. The path "-" is standard output. */
 struct replayed {
     const char *trace;
     const struct input *input;
     const struct settings *settings;
     const struct log *log;
 };
+
+/* Writes a web page about one or two replays: each block at its address and in its time, the peak,
+ * and which allocations failed and why. The path "-" is standard output. */
 bool show_report(const struct replayed *replayed, unsigned count, const char *path,
                  struct plan_error *error);
 

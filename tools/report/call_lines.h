@@ -28,9 +28,9 @@ struct report_call {
     uint64_t bytes;   /* bytes requested, or size of the region; 0 for a free */
     uint64_t name;    /* in a trace: number of the allocation; else: number of the event */
     uint64_t size;    /* bytes that the block takes, padding included; 0: not known */
-    /* in a trace: number of the line with the allocation's call stack (site); 0: not known */
+    /* in a trace: number of the allocation's call stack in the lines `sites`; 0: not known */
     uint32_t site;
-    double weight; /* how many allocations this one, whose call stack was recorded, stands for */
+    double weight; /* how many allocations this one, a sample, stands for; 0: not sampled */
 };
 
 struct report_calls {
@@ -42,8 +42,8 @@ struct report_calls {
  * full. */
 void report_put_call(struct report_calls *calls, const struct report_call *call);
 
-/* Ends the line that is being written, if there is one. `lost` is how many calls may have been
- * missed so far, at most. */
+/* Ends the line that is being written, if there is one. `lost` is how many calls, at most, were
+ * overwritten so far before they could be read. */
 void report_end_calls(struct report_calls *calls, uint64_t lost);
 
 #endif

@@ -21,7 +21,7 @@ enum {
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
     MEMOIZE = 0x94,
-    PART = 1000 /* how many items of a list are written at most before they are appended to it */
+    PART = 1000 /* one code appends at most so many items to a list */
 };
 
 static void put_code(struct pickle *pickle, int code) {
@@ -102,8 +102,8 @@ void pickle_again(struct pickle *pickle, uint32_t number) {
 }
 
 /*
- * Writes a number in as many bytes as it needs. The top bit of the last byte is the sign, so a
- * number whose top bit is set needs one more byte.
+ * Writes a number as a signed integer in as few bytes as possible. The top bit of the last byte is
+ * the sign, so a number with this bit set gets one more byte, which is zero.
  */
 static void put_long(struct pickle *pickle, uint64_t number) {
     unsigned count = 1;

@@ -1,10 +1,11 @@
 /*
  * Writes Python's pickles, protocol 4, as far as a memory snapshot needs them: dictionaries, lists,
- * whole numbers, texts. Words that occur often are written once, and later only referred to by
- * number.
+ * whole numbers, texts. A word that occurs often is written as text once, and then only referred to
+ * by a number.
  *
  * Python's module pickletools describes each code of the format. The items of a list are appended
- * to it 1,000 at a time, as Python does, since readers keep those not yet appended on their stack.
+ * to it 1,000 at a time, as Python does, because a reader keeps items on its stack until they are
+ * appended.
  *
  * Thread-safety: one thread at a time for a pickle.
  */
@@ -25,7 +26,7 @@ struct pickle {
         uint32_t number;
     } words[PICKLE_WORDS];
     unsigned count;
-    uint32_t noted; /* how many values have got a number by which they can be referred to */
+    uint32_t noted; /* how many values have a number by which they can be referred to */
 };
 
 struct pickle_list {

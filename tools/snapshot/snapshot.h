@@ -29,10 +29,9 @@ struct snapshot_block {
 
 struct snapshot_call {
     const char *action; /* one of PyTorch's words for calls, such as "alloc"; a string constant */
-    /* `fails`: whether this is a failed allocation. `address`: the address of the block or region;
-     * of a failed allocation, how many bytes the device had left. `us`: the time, in
-     * microseconds. */
-    bool fails;
+    bool fails;         /* whether this is a failed allocation */
+    /* `address` is that of the block or region; a failed allocation has none, so for it `address`
+     * is how many bytes the device had left. `us` is the time in microseconds. */
     uint64_t address, size, us;
 };
 

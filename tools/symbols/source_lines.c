@@ -30,7 +30,8 @@ struct known {
 struct source_lines {
     Dwfl *session;
     Dwfl_Module *module;
-    /* what is added to an address in the file to get its address in libdwfl's session */
+    /* libdwfl's session places the file at addresses of its own: what is added to an address in the
+     * file to get the session's address */
     Dwarf_Addr shift;
     void *known; /* a tree of struct known, made by tsearch */
 };
@@ -123,8 +124,8 @@ void source_lines_close(struct source_lines *lines) {
     free(lines);
 }
 
-/* Returns the compilation unit that contains an address of the session. Only GCC writes a table of
- * the units' addresses; without one, each unit is asked whether it contains the address. */
+/* Returns the compilation unit that contains an address of libdwfl's session. Only GCC writes a
+ * table of the units' addresses; if the file has none, each unit is searched for the address. */
 static Dwarf_Die *unit_of(const struct source_lines *lines, Dwarf_Addr address, Dwarf_Addr *shift) {
     Dwarf_Die *unit = dw.dwfl_module_addrdie(lines->module, address, shift);
     if (unit)
@@ -181,8 +182,9 @@ static struct source_line find_innermost(Dwarf_Die *unit, Dwarf_Addr address) {
 }
 
 /* Stores the DWARF scopes that contain an address in `*scopes`, innermost first, to be freed with
- * free(), and returns how many; below 1: none. The second call gives the scopes around the place
- * where a function was inlined; dwarf_getscopes gives those around the function's definition. */
+ * free(), and returns how many; below 1: none. dwarf_getscopes finds the innermost scope; but
+ * around an inlined function it gives the scopes of the function's definition, so
+ * dwarf_getscopes_die then finds those around the place where the function was inlined. */
 static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes) {
     Dwarf_Die *nearest = NULL;
     int count = dw.dwarf_getscopes(unit, address, &nearest);

@@ -4,7 +4,7 @@
  * The caller must call the functions in an order that makes valid JSON: `key` must be NULL in
  * arrays and at the top, and not NULL in objects. Strings may hold any bytes: what is not UTF-8
  * becomes U+FFFD. Objects and arrays may be nested 16 deep. After a write error the stream's error
- * flag is set. Not thread-safe for one writer; writers are independent.
+ * flag is set. Thread-safety: one thread at a time for a writer.
  */
 #ifndef BFC_TOOLS_JSON_WRITER_H
 #define BFC_TOOLS_JSON_WRITER_H

@@ -58,8 +58,8 @@ struct text_table {
 /* Appends a row of table->columns texts. Returns 0, or -1 when memory runs out. */
 int text_table_add(struct text_table *table, const char *const *cells);
 
-/* Prints the table. The last column is cut off so that lines have at most `width` columns (0: no
- * limit), but keeps 8 characters. */
+/* Prints the table. If `width` is not 0, the last column is cut off so that lines have at most
+ * `width` columns; but its cells are never cut to fewer than 8 characters. */
 void text_table_print(const struct text_table *table, FILE *stream, size_t width);
 
 void text_table_free(struct text_table *table);

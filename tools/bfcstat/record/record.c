@@ -4,10 +4,10 @@
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new events other than
  * allocations and frees), `map` (which parts of the regions are in use), `sizes` (histograms),
- * `sites`, `who` and `taken` (call stacks, and how much memory each holds), `events` (the events
- * before an out of memory), `calls` (all allocations and frees, if --events was given) and `end`.
- * If bfcstat was killed, the last lines are missing and the others are valid. docs/bfcstat.md has
- * the keys.
+ * `sites` (call stacks), `who` (how much memory each call stack holds), `taken` (the call stacks of
+ * single allocations), `events` (an allocation that failed, and the events before it), `calls` (all
+ * allocations and frees, if --events was given) and `end`. If bfcstat was killed, the last lines
+ * are missing and the others are valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -37,7 +37,8 @@
 #define WHO_SECONDS 10.0
 
 /* With --events, seconds between two readings of the shared-memory segment's ring of 4,096 events,
- * which a busy job soon overwrites. The recorded times of events are no more exact than this. */
+ * which a busy job soon overwrites. The job's own times of events may be too early (time_event), so
+ * the recorded times are exact only to this interval. */
 #define LOOK_SECONDS 0.01
 
 static volatile sig_atomic_t interrupted;
@@ -53,11 +54,12 @@ struct recording {
     /* tells which events of the next copy of the shared-memory segment are new */
     struct new_events unseen;
     struct event_order *order; /* puts allocations and frees of several threads into order */
-    /* Whether the job was asked which blocks are in use, which the order of events begins with.
-     * True even if the job did not answer. */
+    /* Whether the job was asked for the list of its blocks in use, with which the ordering of
+     * events begins. True even if the job did not answer: events are then ordered without the list.
+     */
     bool ordered;
-    /* When the shared-memory segment was copied last (`looks_us`) and the time before
-     * (`looked_us`), in microseconds by the job's clock. */
+    /* When the shared-memory segment was last copied (`looks_us`), and when it was copied before
+     * that (`looked_us`), in microseconds by the job's clock. */
     uint64_t looked_us, looks_us;
     /* When the job's shared-memory segment was created. The job's clock counts microseconds from
      * then on. */
@@ -138,8 +140,8 @@ static size_t first_new_landmark(const struct recording *recording, const struct
 }
 
 /* Returns the index in job->events of a landmark (an event that is neither an allocation nor a
- * free), or job->event_count if it was overwritten there. Compares the contents, because
- * job->landmarks numbers its events differently. */
+ * free), or job->event_count if newer events have overwritten it in that ring. Compares the
+ * contents, because the same event has another number in job->landmarks than in job->events. */
 static size_t find_event(const struct bfc_job *job, const struct bfc_event *landmark) {
     size_t i = job->event_count;
     while (i > 0 && (job->events[i - 1].what != landmark->what ||
@@ -205,9 +207,9 @@ static void write_ordered(struct recording *recording, size_t count) {
     report_end_calls(&calls, recording->unseen.lost);
 }
 
-/* Returns the event with its time corrected. A new event came after the previous copy of the
- * shared-memory segment, but its time may be earlier, because a thread reads the clock only once
- * for several events. The time is then that of the previous copy. */
+/* Returns the event with its time corrected. An event that is new in this copy of the shared-memory
+ * segment came after the previous copy, but may have an earlier time, because a thread reads the
+ * clock only once for several events. Such an event gets the time of the previous copy. */
 static struct bfc_event time_event(const struct recording *recording,
                                    const struct bfc_event *event) {
     struct bfc_event timed = *event;
@@ -218,8 +220,9 @@ static struct bfc_event time_event(const struct recording *recording,
 }
 
 /* Writes the events that are new in this copy of the shared-memory segment, in an order in which
- * they can have happened. An event that contradicts the events so far is kept for the next call,
- * except at the end of the recording. */
+ * they can have happened (event_order.h). An event that contradicts the earlier ones waits for the
+ * next call, because an event between them may still be missing; if only one copy is recorded
+ * (record_once), none waits. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
@@ -268,9 +271,10 @@ static bool read_changes(struct recording *recording, struct bfc_job *job) {
     return true;
 }
 
-/* Writes the allocations and frees until shortly after the job listed its blocks in use, in the
- * answer `who`, and corrects the order of events by that list. `before` is the copy of the
- * shared-memory segment from before the job was asked. False: the segment could not be read. */
+/* Writes the allocations and frees until shortly after the job's answer `who`, which lists its
+ * blocks in use. By this list it also corrects which addresses the order of events takes to be in
+ * use. `before` is a copy of the shared-memory segment from before the job was asked. False: the
+ * segment could not be read. */
 static bool write_calls_until(struct recording *recording, const struct bfc_job *before,
                               const struct bfc_who *who) {
     static struct bfc_job job;
@@ -301,9 +305,9 @@ static bool write_who(struct recording *recording, const struct bfc_job *job) {
     return calls;
 }
 
-/* Writes a sample, and the lines of other types that are due. The allocations and frees that the
- * sample's counters include are written before it, so that the report page can compute from the
- * sample what was in use before the first of them. */
+/* Writes a sample, and the lines of other types that are due. The allocations and frees that are
+ * counted in the sample are written before it: the report page subtracts them from the sample to
+ * find out what was in use when the recording began. */
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
     double seconds = seconds_since(recording->start_ns);
     bool ordered = recording->ordered, written = false;

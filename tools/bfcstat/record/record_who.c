@@ -14,8 +14,8 @@ static uint64_t job_us(const struct recorded_who *recorded, uint64_t ns) {
 }
 
 /* Writes the sites (call stacks) of sampled allocations that are new. Threads take the numbers of
- * their events in batches, so that a later event may have a lower number. So the sites of the last
- * 1,024 events are written again. */
+ * their events in batches, so an event may come later than one with a higher number, which was
+ * written already. So the events with the last 1,024 numbers are looked through again. */
 static void put_taken(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
     uint64_t slack = BFC_EVENTS / 4;
     recorded->next_event =

@@ -50,8 +50,8 @@ void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
     calls_add(calls, later);
 }
 
-/* Drops the older half of the list of calls. What these calls say of the sizes and sites of blocks
- * is kept, for later frees of the same blocks. */
+/* Drops the older half of the list of calls. The sizes and sites of blocks that the dropped calls
+ * allocated are kept, because later calls may free these blocks. */
 static void drop_oldest(struct calls *calls) {
     size_t half = calls->count / 2;
     for (size_t i = 0; i < half; i++)

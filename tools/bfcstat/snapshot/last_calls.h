@@ -39,21 +39,23 @@ struct calls {
     bool failed; /* whether memory of the host ran out, so that the list is incomplete */
 };
 
-/* Begins the list with the calls after the copy `job` of the shared-memory segment. `blocks` is the
- * job's list of its blocks, which it gave a little later than the copy was made. */
+/* Begins an empty list. calls_add then adds the calls that come after the copy `job` of the
+ * shared-memory segment. `blocks`, the list of blocks that the job gave just after this copy, tells
+ * the sizes of blocks that were allocated before. */
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks);
 
 /* Begins the list with all calls in the copy `later` of the shared-memory segment. `blocks` is the
- * job's list of its blocks, which it gave between the copies `earlier` and `later`. */
+ * list of blocks that the job gave after the copy `earlier` and before `later`; together with both
+ * copies it tells which blocks were in use before the first of the calls. */
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
                         const struct bfc_who *blocks, const struct bfc_job *later);
 
 /* Adds the calls in a copy of the shared-memory segment that were not in earlier copies. */
 void calls_add(struct calls *calls, const struct bfc_job *job);
 
-/* Completes the list: it then has the last CALLS_MOST calls at most, with sizes and call stacks as
- * far as they are known. `who` is the job's answer about its call stacks. The list must not be read
- * before. */
+/* Completes the list, which must not be read earlier. It then has the last calls, at most
+ * CALLS_MOST, with sizes and call stacks as far as they are known. `who` is the job's answer about
+ * its call stacks. */
 void calls_finish(struct calls *calls, const struct bfc_who *who);
 
 void calls_free(struct calls *calls);

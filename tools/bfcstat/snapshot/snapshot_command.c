@@ -95,9 +95,9 @@ static bool collect_last_calls(struct target *target, struct calls *calls, struc
     return good;
 }
 
-/* Collects the allocations and frees of the next `seconds` (if that is 0, the last ones before
- * now), and then the job's list of its blocks. The caller frees `calls` and `who` in any case.
- * False: target->reason says why. */
+/* Collects the allocations and frees of the next `seconds`, or, if `seconds` is 0, the last ones
+ * that the shared-memory segment has; and the job's list of its blocks. The caller frees `calls`
+ * and `who` in any case. False: target->reason says why. */
 static bool collect_moment(struct target *target, double seconds, struct calls *calls,
                            struct bfc_who *who) {
     bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)
@@ -122,7 +122,8 @@ static uint64_t count_without_stack(const struct calls *calls) {
 }
 
 /* Returns a sentence that says why some allocations in the snapshot have no call stack: the job
- * does not record all, or keeps only the last ones, or the allocations came after its answer. */
+ * does not record all call stacks, or has kept only the latest, or the allocations came after the
+ * job had answered which call stacks it has. */
 static const char *why_without_stack(const struct bfc_who_header *header) {
     if (header->stacks != 2)
         return "allocations without a stack: BFC_STACKS=all takes all";

@@ -28,8 +28,8 @@ static unsigned count_devices(const struct moment *m) {
 struct writing {
     struct moment *moment;
     struct pickle pickle;
-    /* For each site (call stack): number of the pickled object with its frames, plus 1; 0: not
-     * written yet. */
+    /* For each site (call stack): the number by which the pickle refers to the site's list of
+     * frames, plus 1; 0: the frames are not written yet. */
     uint32_t *noted;
     struct bfc_who_mark *living; /* call stacks of blocks in use, sorted by the blocks' ids */
 };
@@ -105,8 +105,8 @@ static void put_block(struct writing *w, const struct bfc_who_block *block) {
     pickle_dict_end(&w->pickle);
 }
 
-/* Writes a segment, in the sense of PyTorch's snapshots: a range of device memory of `count`
- * adjacent blocks. All of them have memory behind their addresses. */
+/* Writes `count` adjacent blocks, all with memory behind their addresses, as one segment. In
+ * PyTorch's snapshots a segment is a range of device memory. */
 static void put_segment(struct writing *w, const struct bfc_who_region *region,
                         const struct bfc_who_block *blocks, size_t count) {
     struct snapshot_segment segment = {.device = (uint32_t)device_of(w->moment, region->pool),
@@ -128,9 +128,9 @@ static void put_segment(struct writing *w, const struct bfc_who_region *region,
     pickle_dict_end(&w->pickle);
 }
 
-/* Writes a region (memory that the pool took from the driver at once) as a segment of PyTorch's
- * snapshots. A region with pages may have addresses without memory behind them; each range between
- * such addresses becomes a segment. */
+/* Writes a region (memory that the pool took from the driver with one call) as a segment of
+ * PyTorch's snapshots. If the region has pages, some of its addresses may have no memory behind
+ * them; then each range between such addresses is written as a segment. */
 static void put_region(struct writing *w, struct pickle_list *segments,
                        const struct bfc_who_region *region) {
     const struct bfc_who_block *blocks = w->moment->who->blocks + region->first;

@@ -2,8 +2,8 @@
  * Says why little of a job's memory is pooled, and what to do about it.
  *
  * The possible reasons are checked in order, and the advice for the first that applies is given.
- * Both calls and bytes are compared, because a framework with its own cache makes few but large
- * allocations.
+ * What the pools do not serve is compared with what they serve, in calls and also in bytes, because
+ * a framework with its own cache makes few but large allocations.
  */
 #include "tools/bfcstat/view/view.h"
 
@@ -17,16 +17,17 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* Whether the calls of this kind, which allocate in a way that the library does not serve, are more
- * than the pools' allocations, or have more bytes than the pools ever held at a time. */
+/* Whether allocations of this kind, which the library does not serve, outweigh those from the
+ * pools: they are more calls than the pools' allocations, or more bytes than the pools ever held at
+ * a time. */
 static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
-/* Settings with which JAX allocates by the driver's plain calls, which are pooled. JAX 0.10
- * allocates by cuMemCreate with any setting. From 0.12 on, the flag in XLA_FLAGS prevents that;
- * versions that do not know this flag refuse to start with it. */
+/* Settings with which JAX allocates by the driver's plain calls, which are pooled. JAX 0.10 always
+ * allocates by cuMemCreate, which is not pooled. From 0.12 on, the flag in XLA_FLAGS makes JAX do
+ * without cuMemCreate; versions that do not know this flag refuse to start with it. */
 #define JAX_ADVICE                                                                                 \
     "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
     "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"

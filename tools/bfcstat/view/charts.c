@@ -15,7 +15,7 @@
 
 /* Returns the character by which a chart shows some cells of a region's map: # all in use, + partly
  * in use, ~ pending (freed, but the device may still use it), . free, - no memory behind the
- * addresses. Cells without memory matter only if all cells are such. */
+ * addresses. Cells without memory are ignored if any of the cells has memory. */
 static char cell_sign(const uint8_t *cells, unsigned count) {
     unsigned backed = 0, full = 0, used = 0, pending = 0;
     for (unsigned i = 0; i < count; i++) {

@@ -50,8 +50,8 @@ char *gpu_uuid(const uint8_t uuid[16], char *text, size_t size);
 char *gpu_short_uuid(const uint8_t uuid[16], char *text, size_t size);
 
 /* Write how tables name the device of a pool. pool_bus_id: the short PCI address; if that is not
- * known, the number by which the job calls the device. pool_uuid: the short UUID, or "host" for a
- * pool of host memory. */
+ * known, the number that the device has in the job. pool_uuid: the short UUID, or "host" for a pool
+ * of host memory. */
 char *pool_bus_id(const struct bfc_segment_pool *pool, char *text, size_t size);
 char *pool_uuid(const struct bfc_segment_pool *pool, char *text, size_t size);
 

@@ -23,9 +23,10 @@ const char *job_state_name(enum bfc_job_state state) {
 }
 
 /* Whether this entry of a job's table of waiting threads is of a thread that still waits for
- * memory. `seen_ns` is when the thread last looked at the queue; it is 0 while the job's own limit
- * holds the thread up, so that other jobs do not wait for it. A thread that has not looked for long
- * is stopped, or has left the wait by longjmp. */
+ * memory. `seen_ns` is when the thread last looked at the queue of waiting threads. A thread that
+ * has not looked for long is stopped, or has left the wait by longjmp. While the job's own limit
+ * prevents the allocation, `seen_ns` is 0, so that other jobs go first, but the thread still waits.
+ */
 static bool is_waiting(const struct bfc_waiter *waiter) {
     return waiter->bytes && (!waiter->seen_ns || bfc_waiter_is_there(waiter, bfc_kernel_now_ns()));
 }

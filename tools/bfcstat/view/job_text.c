@@ -351,7 +351,8 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
             text_duration(pool->stats.wait_ns, figure, sizeof figure));
 }
 
-/* Shows a counter, and the average of its rise in a second since the job's first allocation. */
+/* Shows a counter, and by how much it has risen in a second on average since the job's first
+ * allocation. */
 static void show_rate(FILE *stream, const struct bfc_job *job, const char *name, uint64_t count) {
     uint64_t now_ns = bfc_wall_clock_ns(), since_ns = job->header.created_ns;
     show_count(stream, name, count);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Version of the JSON format. Version 2 has given the key `fragmentation` another meaning. */
+/* Version of the JSON format. Since version 2 the key `fragmentation` has another meaning. */
 #define JSON_FORMAT 2
 
 static void put_device(struct json_writer *json, const struct bfc_segment_pool *pool) {

@@ -18,7 +18,7 @@
 struct family {
     const char *name, *type, *help;
     size_t offset; /* offset of the value in struct bfc_segment_pool or struct bfc_rung_counts */
-    /* factor that converts the value to the metrics' unit, as nanoseconds to seconds */
+    /* factor that converts the value to the metric's unit, such as from nanoseconds to seconds */
     double scale;
 };
 
@@ -155,8 +155,8 @@ static void put_job_labels(const struct findings *findings, const struct bfc_job
     }
 }
 
-/* Writes labels for a device: its PCI address, and its UUID in the form in which DCGM's metrics
- * have it, so that queries can join both. */
+/* Writes labels for a device: its PCI address, and its UUID in the form that DCGM's metrics use, so
+ * that queries can join these metrics with DCGM's. */
 static void put_device_labels(const uint8_t uuid[16], const char *bus_id, FILE *stream) {
     static const uint8_t none[16];
     char text[GPU_UUID_TEXT];
@@ -326,8 +326,8 @@ static void put_derived(const struct metrics *metrics) {
 }
 
 /* Exponents of 2 of the histograms' bounds in nanoseconds: 2^10, 2^13 ... 2^31, each 8 times the
- * one before. (A last bound is infinity.) The jobs count in finer steps, but each bound makes one
- * more series for each pool. */
+ * one before. (A last bound is infinity.) The jobs count in finer steps, but Prometheus stores a
+ * series for each bound of each pool, so there are only a few bounds. */
 enum { FIRST_BOUND = 10, BOUND_STEP = 3, LAST_BOUND = 31 };
 
 static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {

@@ -84,12 +84,13 @@ struct job_totals {
 };
 struct job_totals job_totals(const struct bfc_job *job);
 
-/* Returns the name of a state of enum bfc_sleep_state; "other" if the number is none. */
+/* Returns the name of a state of enum bfc_sleep_state; "other" for any other number. */
 const char *job_sleep_name(uint64_t state);
 
-/* Writes "asleep for 12.0 s, 3.20 GiB in memory": how many bytes of the pool's contents are saved
- * where; of all pools if `pool` is NULL. Writes nothing if the job is not asleep. SLEEP_TEXT bytes
- * suffice for `text`. */
+/* Writes, for example, "asleep for 12.0 s, 3.20 GiB in memory": since when the job is asleep, and
+ * how many bytes of the pool's contents are saved in which place. If `pool` is NULL, counts the
+ * contents of all pools. Writes nothing if the job is not asleep. SLEEP_TEXT bytes suffice for
+ * `text`. */
 #define SLEEP_TEXT 160u
 const char *job_sleep_text(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                            char *text, size_t size);
@@ -132,9 +133,10 @@ void show_job_text(const struct bfc_job *job, FILE *stream);
  * allocations and frees. */
 void show_charts_text(const struct bfc_job *job, FILE *stream);
 
+enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
+
 /* Writes the metrics that docs/bfcstat.md lists, in Prometheus's text format, version 0.0.4, or as
  * OpenMetrics 1.0. findings->identities must be set. False: no memory. */
-enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
 bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
 /* Write all jobs, or one job, as JSON. docs/bfcstat.md describes the keys. */

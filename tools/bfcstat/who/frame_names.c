@@ -59,15 +59,15 @@ static bool is_interpreter(const char *path) {
     return begins_with(name, "python") || begins_with(name, "libpython");
 }
 
-/* Whether a shared library, by its file's name, only passes calls from Python to C on, so that its
+/* Whether the shared library with this file name only passes calls from Python on to C, so that its
  * frames say nothing about the program. */
 static bool is_between(const char *name) {
     return bfc_who_hands_on(name) || begins_with(name, "_ctypes");
 }
 
-/* Stores a native frame in `lines`, innermost first: an element for each function that the compiler
- * has inlined at this place, and one for the function that contains them. Returns how many, at most
- * `most`. */
+/* Stores the functions of a native frame in `lines`, innermost first: those that the compiler has
+ * inlined at this place, and last the one that contains them. Returns how many elements it has
+ * stored, at most `most`. */
 static size_t native_lines(struct who_names *names, const struct bfc_who_frame *frame,
                            struct who_line *lines, size_t most) {
     struct who_line line = {.object = path_of(names, frame->object), .place = frame->place};
@@ -135,8 +135,8 @@ const char *who_library(struct who_names *names, const struct bfc_who_site *site
     return "";
 }
 
-/* Returns a function's name, shortened in `text` if it is long: then the arguments of templates are
- * left out. */
+/* Returns a function's name. If the name is long, returns a copy in `text` that leaves out the
+ * arguments of templates. */
 static const char *shorten_name(const char *name, char *text, size_t size) {
     enum { LONG = 100 };
     size_t used = 0;

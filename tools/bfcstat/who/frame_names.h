@@ -20,8 +20,9 @@ struct who_names {
     const struct bfc_who *who;
     /* process of the job; 0: files are opened by their paths, not through the job's root folder */
     int pid;
-    /* For each loaded object (executable or shared library) of the answer: its symbols and its
-     * source lines, or NULL if it was not opened yet or has none; and whether it was opened. */
+    /* For each loaded object (executable or shared library) of the answer: its symbols, its source
+     * lines, and whether it was opened. The first two are NULL if the object was not opened yet or
+     * has none. */
     struct symbols **symbols;
     struct source_lines **lines;
     bool *opened;
@@ -49,8 +50,8 @@ struct who_line {
 };
 
 /* Stores a site's call stack in `lines`, innermost first, at most `most` lines; returns how many.
- * In a program of Python, native frames are left out from the interpreter on, and so are those of
- * libraries that only pass calls from Python to C on. */
+ * If the stack has lines of Python, they replace the native frames of the interpreter and of its
+ * callers; frames of libraries that only pass calls from Python on to C are left out, too. */
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
@@ -62,10 +63,11 @@ const char *who_tag(const struct who_names *names, const struct bfc_who_site *si
  * site; "" if it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Writes where in the program a call stack (site) allocates: its innermost line of Python, if
- * possible in one of the user's own files; without Python, the innermost function of the user's own
- * code, and what calls it; else the innermost function that does more than pass the call on. Writes
- * "" if none is known. The text is cut off at `size` bytes; returns `text`. */
+/* Writes where in the program a call stack (site) allocates. If the stack has lines of Python, that
+ * is the innermost line in the user's own files, or else the innermost of all. Without Python it is
+ * the innermost function of the user's own code, followed by its caller, or else the innermost
+ * function outside libraries that only pass calls on. Writes "" if none is known. The text is cut
+ * off at `size` bytes; returns `text`. */
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
 /* Writes a frame as "function (file:line)", or with the offset if the source is not known, cut off

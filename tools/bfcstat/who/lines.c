@@ -73,7 +73,7 @@ static size_t list_by_id(const struct bfc_who *who, const struct bfc_who_block *
 }
 
 /* Writes the address, the requested size and the site (call stack) of each block in use whose call
- * stack is known. Writes no blocks if the host has no memory. */
+ * stack is known. Writes no blocks if there is no memory for a sorted list of them. */
 static void put_blocks(const struct bfc_who *who, FILE *stream) {
     const struct bfc_who_block **list = malloc((who->header.blocks + 1) * sizeof *list);
     size_t count = list ? list_by_id(who, list) : 0;

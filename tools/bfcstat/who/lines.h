@@ -23,8 +23,8 @@ void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
 
 /* Writes the call stack (site) of each allocation whose event has number `first` or higher and
- * whose call stack was recorded; nothing if there are none. Returns the number after the last such
- * event's, or `first`. */
+ * whose call stack was recorded; nothing if there are none. Returns the number that follows the
+ * highest number written; `first` if nothing was written. */
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
 
 /* Writes a line that says why it is not known which call stacks held the memory at the time `us`

@@ -58,8 +58,9 @@ static bool is_shown(const struct who_sums *sums, const struct who_sum *sum) {
     return fabs(sum->bytes) >= 1 && (!change || fabs(sum->bytes) > 2 * who_error(sum));
 }
 
-/* Adds a row for the memory that no row shows: the bytes in use by the pools' own counters, less
- * the sum `shown` of all rows. Adds none if that is less than a hundredth of the bytes in use. */
+/* Adds a row for the memory that no other row shows: the bytes in use by the pools' own counters,
+ * less the sum `shown` of the other rows. Adds none if the difference is at most a hundredth of the
+ * bytes in use. */
 static void add_rest(struct text_table *table, const struct who_sums *sums, double shown) {
     struct who_sum rest = {.bytes = sums->in_use - shown};
     char bytes[TEXT_FIGURE], last[TEXT_FIGURE + 2];
@@ -122,8 +123,10 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
 }
 
 /* Says by how much the sum of all estimates differs from the bytes in use by the pools' own
- * counters, if that is more than twice the standard error and more than a hundredth; blocks that
- * came or went meanwhile explain less. For changes, the table's last row says so instead. */
+ * counters. Says nothing of a difference below twice the standard error, which may be due to
+ * chance, or below a hundredth of the bytes in use, which blocks that came or went between the two
+ * countings may explain. If changes are shown, the table's last row has the difference instead
+ * (add_rest). */
 static void show_mismatch(const struct who_sums *sums, FILE *stream) {
     char bytes[TEXT_FIGURE];
     double more = sums->all.bytes - sums->in_use;

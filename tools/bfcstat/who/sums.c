@@ -28,8 +28,8 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
 static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
-    /* This is an upper bound: blocks that were in use in both answers cancel out, and add nothing
-     * to the true variance of the change. */
+    /* The sum of both variances is more than the true variance of the change, because blocks that
+     * were in use in both answers cancel out and add nothing to it. */
     sum->variance += before->live_variance;
     sum->allocated_bytes -= before->bytes;
     sum->allocated_blocks -= before->blocks;

@@ -18,11 +18,11 @@ struct who_sum {
     const struct bfc_who_site *site;
     double bytes, blocks; /* bytes and blocks in use, or by how much they have changed */
     double variance; /* variance of `bytes`, in bytes squared: its root is the standard error */
-    /* All bytes and blocks that were ever allocated, freed or not; if the sum is a change, those
-     * that were allocated between the two answers. */
+    /* Bytes and blocks of all allocations so far, also of those that were freed; if the sum is a
+     * change, only of the allocations between the two answers. */
     double allocated_bytes, allocated_blocks;
-    /* How many allocations with a recorded call stack are behind the sum: those whose blocks are in
-     * use; if the sum is a change, all between the two answers. */
+    /* From how many allocations with a recorded call stack the sum was estimated: those whose
+     * blocks are in use; if the sum is a change, all such allocations between the two answers. */
     uint64_t samples;
 };
 

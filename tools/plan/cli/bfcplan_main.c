@@ -1,5 +1,5 @@
-/* bfcplan: plans memory. It gives each buffer, of which size and lifetime are known, an address, so
- * that all buffers together need nearly the least memory possible. See docs/plan.md. */
+/* bfcplan: plans memory. Each buffer, whose size and lifetime are known, gets an address, so that
+ * all buffers together need nearly the least memory possible. See docs/plan.md. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -24,8 +24,8 @@
 
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)
-/* Seconds of the time limit that are kept, for each lifetime, for checking and writing the plan:
- * the limit is for the whole run. */
+/* How many seconds of the time limit are set aside, for each lifetime, for checking and writing the
+ * plan, because the limit is for the whole run. */
 #define SECONDS_PER_ROW 4e-6
 
 struct settings {

@@ -41,8 +41,8 @@ static const char *find_importer(char path[MOST_PATH]) {
     return access(path, X_OK) == 0 ? path : IMPORTER;
 }
 
-/* Starts bfcplan-import with its standard output going into the pipe. Returns 0 or an error
- * number. */
+/* Starts bfcplan-import with its standard output going into the pipe. Returns 0, or why the program
+ * could not be started, as a value of errno. */
 static int start_importer(const char *file, const char *dimensions, const int pipe[2],
                           pid_t *child) {
     char place[MOST_PATH];

@@ -23,7 +23,7 @@ bool progress_interrupted;
 
 static const struct progress_way *way;
 static enum stage stage; /* atomic: the stage of its work in which bfcplan is */
-static bool have_plan;   /* atomic: whether there is a plan that is written after ^C */
+static bool have_plan;   /* atomic: whether there is a plan to write after ^C */
 /* atomic: whether the terminal shows a line of progress, which must be wiped before other text */
 static bool shown;
 /* The lock guards `showing`, `begun`, `limit` and `packing`. */
@@ -147,7 +147,7 @@ void progress_start(const struct progress_way *chosen) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    /* The new thread waits for the lock, so that it does not read `showing` before it is set. */
+    /* The new thread reads `showing` only under the lock, which is held until `showing` is set. */
     pthread_mutex_lock(&lock);
     showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);

@@ -40,9 +40,9 @@ void progress_start(const struct progress_way *way);
  * is printed. */
 void progress_stop(void);
 
-/* progress_stage begins a stage of `steps` steps, which are counted by watch_add (watch.h); 0: the
- * stage's own code says how many there are. progress_timed begins a stage that takes at most
- * `seconds`. */
+/* progress_stage begins a stage of `steps` steps, which are counted by watch_add (watch.h). If
+ * `steps` is 0, the functions that do the stage's work say how many there are. progress_timed
+ * begins a stage that takes at most `seconds`. */
 void progress_stage(enum stage stage, uint64_t steps);
 void progress_timed(enum stage stage, double seconds);
 

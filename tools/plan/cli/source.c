@@ -7,8 +7,8 @@
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/trace_events.h"
 
-/* How much of the time of reading a trace has passed, about, when the trace is unpacked, and when
- * its events are known. The rest of the time goes to finding the period. */
+/* Roughly what percentage of the time of reading a trace has passed when the trace is unpacked, and
+ * when its events are known. The rest of the time goes to finding the period. */
 enum { UNPACK_PERCENT = 35, EVENTS_PERCENT = 55 };
 
 static bool refuse_plan(const struct file_text *text, const char *path, struct plan_error *error) {

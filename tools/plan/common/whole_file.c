@@ -9,10 +9,11 @@
 
 #include "base/atomic.h"
 
-/* The name of the temporary file of the open writer; NULL: there is none. A temporary file is made
- * and its name stored here while the lock is held, so that a signal handler that removes the file
- * finds both or neither. A thread that holds the lock takes no signals. So a handler in the same
- * thread finds the lock free, and a handler in another thread waits only for a few system calls. */
+/* The name of the temporary file of the open writer; NULL: there is none. A thread makes the file
+ * and stores its name here while it holds the lock, so that a signal handler, which takes the lock
+ * to remove the file, always finds the name if there is a file. A thread that holds the lock takes
+ * no signals. So a handler in the same thread finds the lock free, and a handler in another thread
+ * waits only for a few system calls. */
 static const char *unfinished;
 static bool locked; /* atomic: whether a thread holds the lock of `unfinished` */
 
@@ -116,8 +117,8 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
                   : plan_fail(error, "%s: does not fit into the host's memory", path);
 }
 
-/* Whether the file can be replaced by renaming another one. Devices and pipes must not be
- * replaced. */
+/* Whether another file may be renamed to this path. A device or pipe must not be replaced, because
+ * the output is to go into it. */
 static bool is_replaceable(const char *path) {
     struct stat about;
     return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
@@ -184,8 +185,8 @@ bool file_close(struct file_writer *writer, struct plan_error *error) {
     errno = 0;
     good = fflush(writer->stream) == 0 && good;
     int reason = errno;
-    /* If an earlier write has failed, its reason is not known any more; the next write fails for
-     * the same one. */
+    /* If an earlier write has failed, its error number is lost. Another write fails for the same
+     * reason and sets errno again. */
     if (!good && !reason && write(fileno(writer->stream), "", 1) < 0)
         reason = errno;
     good = fclose(writer->stream) == 0 && good;

@@ -27,8 +27,9 @@ bool file_close(struct file_writer *writer, struct plan_error *error);
 /* Fails if file_open would fail for this path, and changes no file. Called before long work, so
  * that the work is not lost. */
 bool file_check_output(const char *path, struct plan_error *error);
-/* Removes the temporary file of the open writer, of which there is at most one. Whoever tries to
- * make another one afterwards waits for ever. For signal handlers, which end the program then. */
+/* Removes the temporary file of the open writer, of which there is at most one. For signal handlers
+ * that end the program afterwards: the lock is kept, so that a thread which would make another
+ * temporary file waits until the program ends. */
 void file_drop_unfinished(void);
 /* From now on the program removes the temporary file before it ends by SIGHUP, SIGINT or
  * SIGTERM. */

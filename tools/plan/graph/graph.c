@@ -9,9 +9,9 @@
 
 #define MOST_DEPTH 16
 #define PARSE_BYTES 65536 /* how many bytes are parsed between two updates of the progress */
-/* How much of the time of reading a graph has passed, in percent, about, when the text is parsed,
- * when all nodes are known, and when all inputs of nodes are known. The rest of the time goes to
- * freeing the parsed text. */
+/* Roughly what percentage of the time of reading a graph has passed when the text is parsed, when
+ * all nodes are known, and when all inputs of nodes are known. The rest of the time goes to freeing
+ * the parsed text. */
 #define PARSE_PERCENT 55
 #define NODES_PERCENT 70
 #define INPUTS_PERCENT 80
@@ -329,7 +329,8 @@ static unsigned line_of(const struct file_text *text, size_t at) {
 }
 
 /* Parses the JSON text in pieces, so that progress can be shown. The zero byte after the text is
- * part of the last piece. Sets `*end` to where parsing has stopped, and `*reason` to why. */
+ * part of the last piece. Sets `*end` to where the parser has stopped, and `*reason` to success or
+ * the parser's error. */
 static struct json_object *parse_pieces(struct json_tokener *tokener, const struct file_text *text,
                                         size_t *end, enum json_tokener_error *reason) {
     struct json_object *root = NULL;

@@ -22,8 +22,8 @@ struct scheduler {
     /* for each node: how many of the nodes that must run before it have not run yet */
     uint32_t *waiting;
     uint32_t *queue; /* nodes that can run now; order_dfs uses the array as its stack */
-    /* for each node: its position in the order; in order_dfs, the index of its next predecessor to
-     * visit */
+    /* for each node: its position in the order; order_dfs stores here which predecessor of the node
+     * it visits next, as an index in flow.prior */
     uint32_t *at;
     uint64_t random;
 };
@@ -122,7 +122,7 @@ static bool order_given(struct scheduler *s, uint32_t *nodes) {
 /*
  * Returns by how many bytes the live memory grows if node `number` runs next: the bytes of its
  * outputs that are not alive yet, less the bytes of its inputs that no later node reads. `readers`
- * has how many reads of each tensor's memory are still to come.
+ * has, for each tensor's memory, how many reads of it by nodes are still to come.
  */
 static double net_growth(const struct scheduler *s, const uint32_t *readers, const bool *born,
                          uint32_t number) {
@@ -215,8 +215,8 @@ static uint32_t draw_below(struct scheduler *s, uint32_t below) {
     return (uint32_t)(random_unit(&s->random) * below);
 }
 
-/* Chooses at random which position's node is moved. Half of the choices are near the position at
- * which the most memory is live. */
+/* Chooses at random the position whose node is moved. Half of the choices are near the position at
+ * which the most memory is live, since a move is to lower that peak. */
 static uint32_t draw_step(struct scheduler *s, uint32_t peak_at) {
     const uint32_t count = s->flow.count;
     const uint32_t window = count < 16 ? count : 16 + count / 16;

@@ -19,8 +19,8 @@
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                struct plan_error *error);
 
-/* Writes a line for each buffer, with the columns id, lower, upper and size; also offset, or, if
- * `offsets` is NULL, alias if any buffer has one. */
+/* Writes a line for each buffer, with the columns id, lower, upper, size and offset. If `offsets`
+ * is NULL, there is no column offset, but a column alias if any buffer has an alias. */
 bool csv_write(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
                struct plan_error *error);
 

@@ -4,7 +4,7 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-/* Of the time of writing a plan, about this percentage goes to making its bytes in memory. */
+/* Roughly what percentage of the time of writing a plan goes to making its bytes in memory. */
 #define IMAGE_PERCENT 70
 
 /* Writes the bytes in pieces, and counts them as steps of the progress (watch.h). */

@@ -137,8 +137,8 @@ static bool read_records(struct reader *reader, const struct bfc_trace_block *bl
     return true;
 }
 
-/* Returns the content of a block that holds something else than records, with a zero byte behind
- * it; NULL: the block could not be read, and reader->error says why. */
+/* Returns the content of a block that does not hold records, with a zero byte behind it; NULL: the
+ * block could not be read, and reader->error says why. */
 static char *read_payload(struct reader *reader, const struct bfc_trace_block *block) {
     if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS) {
         fail_block(reader, "its size is not from 1 to 1048576 bytes");

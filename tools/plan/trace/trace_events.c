@@ -22,9 +22,9 @@ static bool collect_refusals(struct events *events, const struct trace *trace) {
     return events->refusals;
 }
 
-/* The allocations of a trace, sorted by serial number. `index` is first the index of the
- * allocation's record in the trace; once that record has been added, it is the index of the
- * allocation among the events. */
+/* The allocations of a trace, sorted by serial number. `index` is at first the position of the
+ * allocation's record in the trace. Once add_record has added the allocation to the events, it is
+ * the position in events->allocations. */
 struct serials {
     struct keyed *list;
     uint32_t count;
@@ -141,9 +141,9 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     bool good = births && deaths && allocation_of && make_room(events, 2 * (size_t)n, n);
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
-        deaths[i] = (struct keyed){lifetimes->rows[i].birth,
-                                   i}; /* Sorted by birth first: the sort by death, which follows,
-                                          keeps this order among equal deaths. */
+        /* The first sort of this list is by birth, so that buffers with equal deaths stay in the
+         * order of their births in the second sort, which is by death. */
+        deaths[i] = (struct keyed){lifetimes->rows[i].birth, i};
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)
