@@ -558,7 +558,7 @@ class LastResort(JobsTest):
     def test_three_jobs_at_a_full_device(self):
         """Contents are checked; who waits in vain frees what it has, and so all come to an end."""
         for allocations, _, _ in self.play(3, int(ROUNDS), 25, 3, BFC_WAIT="3600", SIM_MEMORY="64M"):
-            self.assertGreater(allocations, int(ROUNDS))
+            self.assertGreaterEqual(allocations, int(ROUNDS))
 
     # ---- the text ----
 
