@@ -49,7 +49,8 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
-    /* the number of known contexts decides how mode ordered reuses memory, so both are added */
+    /* how mode ordered reuses memory depends on how many contexts are known, so both become
+     * known */
     bfc_contexts_add(accessor);
     bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);
