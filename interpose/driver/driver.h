@@ -102,8 +102,8 @@ static inline const struct bfc_driver *bfc_driver(void) {
 }
 
 /* For a hook: declares `driver`, or returns an error if the driver lacks the call or none is
- * loaded. None may be loaded yet, because dlvsym with this library's version finds a hook even
- * then. */
+ * loaded. Even before a driver is loaded, a program can get a hook, by dlvsym with this library's
+ * version. */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
