@@ -55,8 +55,8 @@ static bool is_digit(char c) {
 }
 
 /* Returns a decimal fraction of 1 << `shift`, rounded down. `first` and `end` enclose its digits.
- * Each step divides by 10 and rounds down. From the last digit to the first, that gives the same
- * result as rounding once at the end. */
+ * Each step divides by 10 and rounds down. Done from the last digit to the first, that gives the
+ * same result as rounding once at the end. */
 static uint64_t bytes_of_fraction(const char *first, const char *end, unsigned shift) {
     uint64_t bytes = 0;
     while (end > first)

@@ -121,9 +121,8 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     return true;
 }
 
-/* Serves a request at an address of the plan that the job follows (BFC_PLAN). False: the job
- * follows no plan, the plan has no address for the request, or allocate_in must check the
- * request. */
+/* Serves a request at an address of the plan that the job follows (BFC_PLAN). False: there is no
+ * plan, it has no address for the request, or the request needs the checks of allocate_in. */
 static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
                                           size_t bytes) {
     const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
@@ -139,8 +138,7 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
 }
 
 /* Counts an allocation that a last resort has served, or reports that there is no memory. If
- * `status` is BFC_ASLEEP, the job could not be woken, and the failed attempt has already been
- * reported. */
+ * `status` is BFC_ASLEEP, waking the job has failed, which was reported already. */
 static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
     if (call->status == BFC_OK && result == CUDA_SUCCESS)
         note_allocation(call->arena, *call->pointer, call->bytes, start);
@@ -149,9 +147,8 @@ static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint
     return result;
 }
 
-/* Serves a request for more bytes than the device has. The pools give nothing back for it, since
- * that could not help. The driver is asked first, and the last resorts are tried only if it answers
- * out of memory. */
+/* Serves a request for more bytes than the device has: by the driver or, if that is out of memory,
+ * by last resorts. The pools give nothing back for it, since that could not help. */
 static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
                                             struct bfc_arena *arena, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_reuse_how how, uint64_t start) {
@@ -188,9 +185,8 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     return result;
 }
 
-/* Serves a call for which bfc_allocate has found no arena (`reason` says why), or which needs more
- * checks: in a group (group.h), in a failed context, in mode ordered, under a plan, or if the
- * request is large. */
+/* Serves what bfc_allocate does not: calls without an arena (`reason` says why), in a group
+ * (group.h), in a failed context, in mode ordered or under a plan, and large requests. */
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
@@ -224,9 +220,9 @@ static CUresult check_and_allocate(const struct bfc_driver *driver, CUdeviceptr 
                        captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
 }
 
-/* Serves calls in a process that is not as usual: the first call, and calls in a disabled process,
- * in a forked child, or while a trace is recorded. Also serves calls during a capture, and calls
- * whose arguments the driver must judge. */
+/* Serves calls that are not as usual: the first one, those in a disabled process, in a forked
+ * child, while a trace is recorded or during a capture, and those whose arguments the driver must
+ * judge. */
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = check_and_allocate(driver, pointer, bytes);

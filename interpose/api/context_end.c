@@ -80,14 +80,13 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
         bfc_reuse_after_captures(driver);
 }
 
-/* Held while a context is forgotten. What the library knows of a context is stored by its handle,
- * and the driver may give the handle of an ended context to a new one. So the ended context must be
- * forgotten before anything is stored of the new one. A thread may take the lock again while it
- * holds it; when it first takes it, it holds no other lock of the library. */
+/* Held while a context is forgotten. Records of a context are found by its handle, which the driver
+ * may give to a new context after the old one has ended. So the old one must be forgotten before
+ * anything is recorded of the new one. A thread may take the lock again while it holds it; when it
+ * first takes it, it holds no other lock of the library. */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* Ends the arenas that bfc_arena_lose has put on its list, because their contexts had ended by a
- * call without a hook. */
+/* Ends the arenas on the list of bfc_arena_lose, whose contexts have ended without a hook. */
 static void end_lost(const struct bfc_driver *driver) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_take_lost())) {
@@ -156,8 +155,8 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/* Forgets the ended context, unless another thread has already done so, because the driver gave it
- * a new context with the same handle. */
+/* Forgets the ended context, unless another thread has already done so, because the driver has
+ * given that thread a new context with the same handle. */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
     if (!ending->number || bfc_contexts_open(ending->context, ending->number))
@@ -192,7 +191,7 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     unsigned long long id = bfc_context_id(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
-    bfc_thread_arena.has_context = false; /* if `context` was current, none is now */
+    bfc_thread_arena.has_context = false; /* `context` may have been the thread's current one */
     bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
                                             bfc_handle_of(driver, context, id) != BFC_HANDLE_SAME);
     if (serves)

@@ -27,9 +27,8 @@ static bool is_releasing(const struct bfc_arena *arena) {
     return releasing;
 }
 
-/* Makes the pools give cached memory back to the device. Returns whether it is worth checking again
- * whether the bytes fit below BFC_LIMIT: memory went back, or other threads are giving some
- * back. */
+/* Makes the pools give cached memory back. Returns whether the bytes may fit below BFC_LIMIT now,
+ * so that the caller tries again: memory went back, or other threads are giving some back. */
 static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks, uint64_t began) {
     if (bfc_captures_exist())
         return false;

@@ -100,8 +100,7 @@ static CUresult free_with_all_checks(const struct free_call *call) {
 }
 
 /* Serves the frees that bfc_free does not: in an unusual state of the process, during captures,
- * while some block has attributes (block_attributes.h), or of an address that is not in the arena
- * that the thread used last. */
+ * with block attributes (block_attributes.h), or outside the arena that the thread used last. */
 static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)

@@ -27,7 +27,7 @@ static bool carve_from_group(size_t bytes) {
 }
 
 /* Frees a part of the group's range that no allocation got. No work can have used that part since
- * the range was allocated, so it still has the fence with which the range was allocated. */
+ * the range was allocated, so it is freed with the fence that the range had then. */
 static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
     struct bfc_pool *pool = bfc_group.arena->pool;

@@ -1,9 +1,9 @@
 /*
- * Answers cuMemGetInfo. The free bytes are what the program could still allocate in one call, as
- * they are natively. That is what the driver has left, and all that the pools on the device could
- * give back if they waited for work under way, as a native free does. BFC_LIMIT and BFC_RESERVE
- * lower that sum. If the largest free block of the pool is larger, its size is the answer; smaller
- * free blocks do not count.
+ * Answers cuMemGetInfo. As natively, the free bytes are what the program could still allocate in
+ * one call: what the driver has left, and all that the pools on the device could give back after a
+ * wait for work under way, as a native free waits. BFC_LIMIT and BFC_RESERVE lower that sum. If the
+ * largest free block of the pool is larger, its size is the answer; smaller free blocks do not
+ * count.
  */
 #include "base/numbers.h"
 #include "interpose/api/memory.h"
@@ -72,16 +72,15 @@ static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));
     *total_bytes = bfc_min(*total_bytes, arena->limit);
-    /* A region that another thread has reserved since the driver's answer counts twice: as free on
-     * the device, and as free in the pool. So the sum may exceed the device. */
+    /* A region that another thread has reserved since the driver's answer counts twice, as free on
+     * the device and in the pool, so the sum may exceed what the device has. */
     *free_bytes = bfc_min(available, *total_bytes);
 }
 
 enum { READINGS = 8 };
 
-/* Asks the driver and the pools. If another thread has reserved memory or given some back
- * meanwhile, the two answers are of different times, so both are asked again, READINGS times at
- * most. */
+/* If another thread has reserved memory or given some back between the driver's answer and the
+ * pools', the two do not fit together, and both are asked again, READINGS times at most. */
 static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
                                  size_t *free_bytes, size_t *total_bytes) {
     CUresult result = CUDA_SUCCESS;

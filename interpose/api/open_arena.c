@@ -8,10 +8,8 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/*
- * Makes the context's arena and publishes it, or returns the one that another thread has published
- * first. NULL: the host has no memory.
- */
+/* Makes the context's arena and publishes it, or returns the one that another thread has published
+ * first. NULL: the host has no memory. */
 static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
                                           unsigned long long id) {
     struct bfc_arena *made = bfc_arena_make(driver, context, id);

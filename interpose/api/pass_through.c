@@ -11,7 +11,7 @@ static bool gives_address(enum bfc_bypass_kind kind) {
     return kind != BFC_BYPASS_VMM && kind != BFC_BYPASS_ARRAY;
 }
 
-/* Makes the segment if there is none: from it bfcstat explains why a job has no pool, too. */
+/* Makes the segment if there is none: bfcstat needs it also to explain a job that has no pool. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)

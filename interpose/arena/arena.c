@@ -104,7 +104,7 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_seq_cst(&arena->placer, placer);
     bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    /* another thread may have set plain_most to 0 before that, because of a fatal error */
+    /* before the stores above, another thread may have set plain_most to 0 after a fatal error */
     if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
@@ -264,7 +264,7 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
 }
 
 /* Moves the arena to the list of lost ones if its context has ended. Where contexts have no ids,
- * the context must have ended, since the driver has given its memory to another allocation. */
+ * the context must have ended, since the driver has allocated the arena's memory anew. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;

@@ -29,7 +29,7 @@ struct bfc_placer {
     enum bfc_status (*allocate)(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
                                 struct bfc_block_info *block);
     /* Hands out a block at its planned address, if the plan expects this allocation next and the
-     * address is free. False: it is not so, and nothing has changed. */
+     * address is free. Otherwise returns false, and nothing has changed. */
     bool (*take)(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
 };
 

@@ -348,9 +348,8 @@ static CUresult settle_question(const struct bfc_driver *driver, struct bfc_aren
 }
 
 /* Called when the last free of a queue is not complete: queries the frees from the first one on,
- * until one is not complete. Then no later one is complete either, except behind a free that is
- * `rivalled`: a free of a higher number may have recorded its event first. So that free is
- * skipped. */
+ * until one is not complete. No later free is complete then, unless that one is `rivalled`: a free
+ * of a higher number may have recorded its event before it. So a rivalled free is skipped. */
 static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
                             struct look *look, const struct question *last) {
     struct question question;

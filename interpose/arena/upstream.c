@@ -179,8 +179,8 @@ static bool is_kept(CUresult result) {
 }
 
 /* Frees a region with the thread's capture mode set to relaxed, even if nothing captures yet: a
- * capture may begin while the free waits for the device. In another mode it would then forbid the
- * free, and would become invalid. */
+ * capture may begin while the free waits for the device. In another mode the capture would forbid
+ * the free, and become invalid itself. */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
     bool pushed;
@@ -218,10 +218,9 @@ void bfc_upstream_note_release(void) {
 }
 
 /* Frees a region. The arena's context is made current for that, since the caller may be the helper
- * thread or have another context current. If the context has ended, its memory has gone with it and
- * nothing is freed, nor while the process exits. Host memory is freed only by the library's own
- * threads: the driver may wait for all work of the context then, and a call of the program must
- * not. */
+ * thread or have another context current. Nothing is freed if the context has ended, since its
+ * memory has gone with it, nor while the process exits. Host memory is freed only by the library's
+ * own threads: that may wait for all work of the context, and a call of the program must not. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;

@@ -60,8 +60,8 @@ unsigned bfc_left_out_settle(struct bfc_options *options,
     unsigned told = 0;
     for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
         const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
-        /* the list is gone through twice, because bfc_options_choose_for_sleep sets variables in
-         * between, which may need features that are missing, too */
+        /* the list is gone through twice: in between, bfc_options_choose_for_sleep sets variables
+         * that may need missing features, too */
         if (i == sizeof needs / sizeof needs[0])
             bfc_options_choose_for_sleep(options);
         if (!has_feature(need->feature))

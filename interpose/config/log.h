@@ -18,17 +18,14 @@
  * kernel sets to zero in a forked child: 0 means off, so the child writes none. */
 void bfc_log_begin(const int *level);
 
-/*
- * Whether a message of this level would be written; if not, the caller can skip the work of
- * preparing it.
- */
+/* Whether a message of this level would be written. If not, the caller need not prepare it. */
 bool bfc_log_shows(enum bfc_log_level level);
 
 /* Writes a message of one line. `format` has no newline. */
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Writes a message that may come often. `*seen` counts the messages. The first 8 are written, then
- * the 16th, 32nd, 64th and so on; these end with their number. */
+/* Writes a message that may come often. `*seen` counts those that BFC_LOG lets through. The first 8
+ * are written, then the 16th, 32nd, 64th and so on; these end with their number. */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

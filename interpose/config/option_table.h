@@ -50,9 +50,9 @@ struct bfc_options {
     double split_ratio;
     struct bfc_amount split_slack;
     uint64_t max_split; /* free blocks from this size on are not split; UINT64_MAX: all are */
-    int roundup;        /* 0: none; else sizes for each power of two: 1 << (roundup - 1) */
+    int roundup;        /* 0: none; else 1 << (roundup - 1) sizes between two powers of two */
     uint64_t bypass_above;
-    /* a fraction is one of the limit or of the device's memory, whichever is less */
+    /* bytes, or a fraction of the smaller of the limit and the device's memory */
     struct bfc_amount gc_threshold;
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r may be tried before an allocation fails */

@@ -412,8 +412,7 @@ static unsigned read_variables(struct bfc_options *options, char *const *environ
     return errors;
 }
 
-/* Whether `amount` is above `limit` whatever the device's size; false if it depends on that
- * size. */
+/* Whether `amount` is above `limit` on a device of any size. */
 static bool is_above(const struct bfc_amount *amount, const struct bfc_amount *limit) {
     if (amount->fraction > 0)
         return limit->fraction > 0 && amount->fraction > limit->fraction;

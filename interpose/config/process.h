@@ -15,7 +15,7 @@
 #include "interpose/config/log.h"
 #include "interpose/config/options.h"
 
-/* Flags of struct bfc_process: while both are set, a call need not check its other fields. */
+/* Flags of struct bfc_process: while both are set, a call need not check the other fields. */
 enum bfc_usual {
     /* Allocations may come from a pool, no trace and no leaks are recorded, and the driver has all
      * calls that pooling needs. */

@@ -1,5 +1,4 @@
-/* Records the ways (enum bfc_route) in which each hook was found, in a hash table by the address of
- * the hook's name. */
+/* Records in which ways each hook was found, in a hash table by the address of its name. */
 #include "interpose/config/routes.h"
 
 #include <stdbool.h>

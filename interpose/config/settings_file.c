@@ -186,8 +186,7 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-        /* after any other error, such as for a home folder that cannot be entered, the file is
-         * missing */
+        /* other errors, such as a home folder that cannot be entered, count as a missing file */
     }
     bfc_cancel_restore(cancel);
     return reading.errors;

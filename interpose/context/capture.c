@@ -258,11 +258,10 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
         exchange_mode(driver, &mode);
 }
 
-/* Whether the driver would refuse a call of this thread, in capture mode `mode`, because of the
- * capture. The driver never refuses a thread in relaxed mode, which the caller has ruled out. It
- * refuses any other thread during a capture that the thread itself has begun, unless that is a
- * relaxed one. It refuses a thread in global mode also during a global capture of another
- * thread. */
+/* Whether the driver would refuse a call of this thread because of the capture. A thread in relaxed
+ * mode is never refused; the caller has ruled that out. Any other thread is refused during a
+ * capture that it has begun itself, unless that is a relaxed one. A thread in global mode is also
+ * refused during a global capture of another thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         /* a capture of unknown mode may forbid anything, so the call is left to the driver */

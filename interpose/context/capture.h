@@ -52,11 +52,11 @@ static inline bool bfc_capture_was_seen(void) {
  * returns NULL, the process has begun one: the wait must not be made, and bfc_capture_leave_wait
  * not be called.
  *
- * A capture does not begin until such host waits are over, since a host wait that enters the driver
- * after it would harm it. The capturing thread waits for them a second at most, because a host wait
- * may itself need what this thread does next. A thread that waits for a context first counts its
- * wait, and one that begins a capture first sets bfc_capture_seen. Only then does each check the
- * other's variable, so at least one of the two threads sees the other.
+ * A capture does not begin until such host waits are over: one that entered the driver later would
+ * invalidate the capture. The thread that begins the capture waits for them a second at most,
+ * because a host wait may itself depend on what this thread does next. No host wait is overlooked:
+ * a host wait is first counted, and then bfc_capture_seen is read. A thread that begins a capture
+ * first sets bfc_capture_seen, and then reads the counts.
  */
 /* Number of counters of host waits: many, so that threads rarely write the same cache line. */
 #define BFC_WAITS 64
@@ -136,9 +136,9 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
 }
 
 /* A driver call that begins a capture is enclosed by bfc_capture_begin, which closes the gate, and
- * bfc_capture_began, which opens it again. After a call that the library does not know,
- * bfc_capture_began_unknown opens it. A capture of unknown mode is taken to forbid all calls until
- * a hook sees it end. One that an unknown call began is taken to forbid them for ever. */
+ * bfc_capture_began or, if the library does not know the call, bfc_capture_began_unknown, which
+ * open it again. A capture of unknown mode is taken to forbid all calls until a hook sees its end.
+ * The end of one that an unknown call began is never seen. */
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);

@@ -20,7 +20,7 @@
 /* the number of known contexts; other files use bfc_contexts_are_several */
 extern unsigned bfc_contexts_known HIDDEN;
 
-/* Whether more than one context is known. A thread adds its own context before it asks, so if two
+/* Whether more than one context is known. A thread adds a new context before it asks, so if two
  * threads add contexts at once, at least one of them sees both. */
 static inline bool bfc_contexts_are_several(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);

@@ -30,10 +30,9 @@ static inline bool bfc_peers_known(void) {
  * BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
-/* The functions below tell which devices may access the owner's memory now. They are for pages,
- * which are made accessible to devices and not to contexts
- * (interpose/features/pages/page_backing.h). So each pair also holds the accessor's device, and
- * whether its access is enabled. */
+/* The functions below tell which devices may access the owner's memory now. Pages need that, since
+ * access to them is given to devices, not to contexts (interpose/features/pages/page_backing.h). So
+ * each pair also holds the accessor's device, and whether its access is enabled. */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Records that access was enabled or disabled (`on`), if the two contexts are a pair. */

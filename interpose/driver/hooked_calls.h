@@ -153,13 +153,13 @@ typedef unsigned long long bfc_cuda_flags;
 
 /*
  * Calls that are made again when the device was full: the hook makes the pools give back memory
- * that they hold only as a cache, and repeats the call as long as they give some back. For each of
- * these calls calls.inc has a constant that says why the call may need memory
- * (interpose/driver/memory_needs.h). Static assertions check that the two tables and calls.inc
- * agree.
+ * that they hold only as a cache, and repeats the call as long as they give some back. calls.inc
+ * has a constant for each of these calls that says why it may need memory
+ * (interpose/driver/memory_needs.h). Static assertions check that this table and the next one agree
+ * with calls.inc.
  *
- * The first table is of allocations that the pool does not serve. Each row: NAME, parameters,
- * arguments, kind (enum bfc_bypass_kind), how many bytes a success allocates, place.
+ * This table is of allocations that the pool does not serve. Each row: NAME, parameters, arguments,
+ * kind (enum bfc_bypass_kind), how many bytes a success allocates, place.
  */
 #define BFC_BYPASS_CALLS(X)                                                                        \
     BFC_IN_STREAM(X, cuMemAllocAsync, stream, (CUdeviceptr * out, size_t bytes, CUstream stream),  \

@@ -24,7 +24,7 @@ enum bfc_need {
     /* Calls with one of the constants below have no row in BFC_BYPASS_CALLS and
      * BFC_INCIDENTAL_CALLS of hooked_calls.h, so no hook of those tables makes them again. */
     BFC_NEED_OWN, /* the call has a hook of its own, which makes the call again where needed */
-    /* the call may fail halfway, and would do the first part of its work again */
+    /* the call may fail halfway, and a second one would do the first half again */
     BFC_NEED_HALFWAY,
     /* a call from before CUDA 3.2, with pointers of 32 bits, which cannot address today's device
      * memory */

@@ -88,9 +88,8 @@
  * memory that was moved off the device (BFC_SLEEP_IDLE) must be back when the driver is given its
  * address: the driver may look at what is mapped there, to find the context of the memory, to
  * refuse an address without memory, or to keep a reference. tests/integration/lookups/stay_asleep
- * lists the other calls that take addresses, and why they need no memory back; the test there
- * compares both lists with cuda.h. Each row: NAME; the number of arguments; what contains the
- * address.
+ * lists the other calls that take addresses, each with the reason; its test compares both lists
+ * with cuda.h. Each row: NAME; the number of arguments; what contains the address.
  */
 #define BFC_AWAKE_CALLS(X)                                                                         \
     X(cuGraphAddBatchMemOpNode, 5, NODE)                                                           \

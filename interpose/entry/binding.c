@@ -195,7 +195,7 @@ static void rebind_words(struct binding *binding, const struct object *object,
     }
 }
 
-/* The driver's own pointers are not changed, so that a call of the driver's by itself reaches no
+/* The driver's own pointers are not changed: its calls of its own functions must not reach a
  * hook. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
@@ -214,8 +214,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding *binding, bool at_start) {
     dl_iterate_phdr(lead_driver, binding);
-    /* dlopen returns only after loads in other threads have ended, whose objects are to be
-     * walked */
+    /* loads in other threads have ended when this returns, so their objects are walked, too */
     if (!at_start)
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding->failed || binding->undoes)

@@ -330,8 +330,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 };
 
-/* A switch and not a table of pointers, which the loader would relocate at the start of every
- * process. */
+/* A switch, since a table of pointers would have to be relocated at the start of every process. */
 void *bfc_hook_replacement(const struct bfc_hook *hook) {
     switch (hook->row) {
 #define ROW(name, ...)                                                                             \

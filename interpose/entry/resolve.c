@@ -207,8 +207,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    /* a profiler's CUPTI uses this call to see the runtime's calls, so they must reach the
-     * runtime */
+    /* CUPTI uses it to show the runtime's calls to a profiler, so they must reach the runtime */
     if (strcmp(*name, "cuGetExportTable") == 0)
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);
