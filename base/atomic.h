@@ -1,13 +1,13 @@
 /*
- * Atomic operations on plain variables, with the memory order in their names: relaxed, acquire,
- * release, acq_rel, seq_cst, as the C standard defines them (C11, 7.17.3). Each takes the
- * variable's address; the variable is any integer, bool or pointer of at most eight bytes. They are
- * the compiler's built-in functions, so that a struct in memory shared with other processes needs
- * no atomic types.
+ * Atomic operations on plain variables. The end of a name is the memory order, as the C standard
+ * defines it (C11, 7.17.3): relaxed, acquire, release, acq_rel or seq_cst. Each takes the
+ * variable's address; the variable is an integer, bool or pointer of at most eight bytes. The
+ * operations are the compiler's built-in functions and not C11's, which take atomic types: so
+ * structs in memory that processes share can have plain members.
  *
  * fetch_... returns the value before the operation, ..._fetch the value after it. compare_exchange
- * returns true if the variable was equal to `*expected` and is `desired` now; otherwise `*expected`
- * is set to the variable's value.
+ * stores `desired` and returns true if the variable equals `*expected`; otherwise it sets
+ * `*expected` to the variable's value and returns false.
  */
 #ifndef BFC_BASE_ATOMIC_H
 #define BFC_BASE_ATOMIC_H
@@ -52,15 +52,16 @@
 #define bfc_compare_exchange_seq_cst(at, expected, desired)                                        \
     __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* Orders the atomic operations before it and after it, as a C11 fence does. It is named barrier
- * because in this project a fence is a number that tells when work on the device is complete. */
+/* A C11 fence (atomic_thread_fence). It is named barrier because in this project a fence is a
+ * number that tells when work on the device is complete. */
 #define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 
 /*
- * Adds to a 64-bit variable that only the calling thread writes, in one instruction: if a signal
- * handler of that thread adds to it too, no addition is lost, and other threads never read a torn
- * value. On x86-64 the instruction has no lock prefix, and takes effect after all earlier stores.
+ * Adds to a 64-bit variable that only the calling thread writes. It is one instruction, so no
+ * addition is lost if a signal handler of that thread adds to the variable too, and no other thread
+ * reads a torn value. Other threads see the addition after all earlier stores of this thread. On
+ * x86-64 that needs no lock prefix.
  */
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
 #define bfc_add_own(at, value)                                                                     \

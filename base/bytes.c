@@ -18,7 +18,7 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size) {
     return text;
 }
 
-/* Returns the exponent of the unit's power of two, such as 10 for K; 0: the character is no
+/* Returns the exponent of the unit's power of two, such as 10 for K, or 0 if the character is no
  * unit. */
 static unsigned shift_of_unit(char unit) {
     switch (unit) {
@@ -39,8 +39,8 @@ static unsigned shift_of_unit(char unit) {
     }
 }
 
-/* Parses the unit behind a number; there may be none, or a blank before it. False: the text is
- * anything else. */
+/* Parses what follows the digits of a number: nothing, or a unit with at most one blank before it.
+ * False: the text is anything else. */
 static bool read_unit(const char *text, unsigned *shift) {
     text += text[0] == ' ' && text[1] != '\0';
     *shift = shift_of_unit(*text);
@@ -55,8 +55,8 @@ static bool is_digit(char c) {
 }
 
 /* Returns a decimal fraction of 1 << `shift`, rounded down. `first` and `end` enclose its digits.
- * The loop begins with the last digit, because then rounding down at each step gives the same
- * result as rounding once at the end. */
+ * Each step divides by 10 and rounds down. Done from the last digit to the first, that gives the
+ * same result as rounding once at the end. */
 static uint64_t bytes_of_fraction(const char *first, const char *end, unsigned shift) {
     uint64_t bytes = 0;
     while (end > first)

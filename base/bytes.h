@@ -12,17 +12,17 @@
  * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */
 char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
-/* Is a number of bytes as text, such as "1.50 KiB" (bfc_bytes_text). The text is in an array that
- * is valid until the enclosing block of code ends. */
+/* A number of bytes as text, such as "1.50 KiB" (bfc_bytes_text). The text is in an array that is
+ * valid until the enclosing block of code ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
 
 /*
- * Parses a size as all options and variables take it: decimal digits, then at most one of K, M, G
- * and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes, then B or iB, which change nothing:
- * 2G, 2gb, 2GiB. A blank may stand before the unit, as in what bfcstat prints. A number with a unit
- * may have a fraction (2.5G), which is rounded down to bytes. A sign is not accepted. False: the
- * text is anything else, or the size is above `most`; then `*bytes` is unchanged. Does not touch
- * errno. Thread-safe.
+ * Parses a size, written as all options and variables accept it: decimal digits; then perhaps a
+ * unit, K, M, G or T in either case, for 2^10, 2^20, 2^30 or 2^40 bytes, with or without an i; then
+ * perhaps a B, which changes nothing. 2G, 2gb and 2GiB are the same size. A blank may stand before
+ * the unit, as in bfcstat's output. A number with a unit may have a fraction (2.5G), which is
+ * rounded down to bytes. A sign is not accepted. False: the text is anything else, or the size is
+ * above `most`; then `*bytes` is unchanged. Does not touch errno. Thread-safe.
  */
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
 

@@ -15,14 +15,14 @@ static inline uint64_t bfc_read_clock(clockid_t clock) {
     return (uint64_t)time.tv_sec * BFC_NS_PER_SECOND + (uint64_t)time.tv_nsec;
 }
 
-/* Returns the time of the monotonic clock, for durations. */
+/* Returns the time of the monotonic clock, to measure durations with. */
 static inline uint64_t bfc_now_ns(void) {
     return bfc_read_clock(CLOCK_MONOTONIC);
 }
 
-/* Returns the time of the kernel's own monotonic clock, even if another library replaces the C
- * library's clock functions (libfaketime). For times that processes compare, and for waits that a
- * program's clock must not end. */
+/* Returns the time of the kernel's monotonic clock, even if another library replaces the C
+ * library's clock functions (libfaketime). To be used for times that processes compare, and for
+ * waits whose length must not depend on a clock that such a library has set or stopped. */
 uint64_t bfc_kernel_now_ns(void);
 
 static inline double bfc_now_seconds(void) {
@@ -45,10 +45,10 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
 void bfc_nap(long ns);
 
 /*
- * To be called between two attempts at something that another thread will soon make possible.
- * Yields the processor, and after 32 calls sleeps instead, because a thread with a real-time
- * priority never yields to one of a lower priority. The caller sets `*tries` to 0 before the first
- * call.
+ * To be called between two attempts at something that another thread will soon make possible. The
+ * first 32 calls yield the processor, later ones sleep: a thread with a real-time priority that
+ * only yields would never let a thread of lower priority run, which may be the awaited one. The
+ * caller sets `*tries` to 0 before the first call.
  */
 void bfc_back_off(unsigned *tries);
 
@@ -65,16 +65,16 @@ bool bfc_await(bool (*is_over)(void *argument), void *argument, uint64_t limit_n
 bool bfc_await_zero(const unsigned *count, uint64_t limit_ns);
 
 /*
- * A wait of limited length, for loops that do more than check a condition. It ends at `until_ns` of
- * the monotonic clock, or after `naps` more sleeps of `nap_ns` each, because the program's clock
- * may stand still (libfaketime). The sleeps together take at least as long as the wait was to last.
+ * A wait of limited length, for loops that do more than check a condition. It ends when the
+ * monotonic clock reaches `until_ns`, or after `naps` more sleeps of `nap_ns` each, which take at
+ * least as long. The sleeps are counted because the program's clock may stand still (libfaketime).
  */
 struct bfc_bounded_wait {
     uint64_t until_ns, naps;
     long nap_ns;
 };
 struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
-/* Sleeps once, for `nap_ns`. False: the wait is over, and the thread has not slept. */
+/* Sleeps for `nap_ns`. If the wait is over, returns false instead, without a sleep. */
 bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait);
 
 #endif

@@ -28,12 +28,13 @@
  * variables do not slow its readers. */
 #define ON_LINES_OF_ITS_OWN __attribute__((aligned(64)))
 
-/* Compiles a function without the sanitizers' checks, because a sanitizer's runtime calls it before
- * that runtime is ready. */
+/* Compiles a function without the sanitizers' checks. For functions that a sanitizer's runtime
+ * calls before it has initialised itself: a check at that time could crash. */
 #define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* Compiles a function without the thread sanitizer's checks, because it reads without a lock what
- * other threads write under one. Its result is only a hint, which is checked under the lock. */
+/* Compiles a function without the thread sanitizer's checks. For functions that read, without a
+ * lock, data that other threads change under a lock, to get a hint that is checked under the lock
+ * later. */
 #define READS_WITHOUT_LOCK __attribute__((no_sanitize("thread")))
 
 #endif

@@ -15,8 +15,8 @@ static inline uint64_t bfc_mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Returns the hash of a sequence of words: `hash` is that of all words but the last, and `word` is
- * the last one. */
+/* Returns the hash of a sequence of words. `hash` is the hash of all words but the last, and `word`
+ * is the last one. */
 static inline uint64_t bfc_mix_join(uint64_t hash, uint64_t word) {
     return bfc_mix((hash ^ word) + BFC_MIX_STEP) + hash * 3;
 }

@@ -7,8 +7,8 @@
 
 #define FIRST_OWN_DESCRIPTOR 3
 
-/* Occupies those of the descriptors 0 to 2 that are free by files that can be neither read nor
- * written, so that the file to be opened gets a higher one, and then frees them again. */
+/* Opens a file while the free ones of the descriptors 0 to 2 are taken by dummies, which can be
+ * neither read nor written, so that the file gets a descriptor above 2. Then closes the dummies. */
 static int open_held(int directory, const char *path, int flags, mode_t mode) {
     int held[FIRST_OWN_DESCRIPTOR], count = 0, file = -1;
     while (count < FIRST_OWN_DESCRIPTOR && (held[count] = open("/", O_PATH | O_CLOEXEC)) >= 0 &&

@@ -1,4 +1,4 @@
-/* Opens and writes files inside a program that does not know of them. */
+/* Opens and writes the library's own files, so that the program's descriptors are not disturbed. */
 #ifndef BFC_BASE_OPEN_H
 #define BFC_BASE_OPEN_H
 
@@ -13,8 +13,8 @@
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);
-/* Returns `file` if it is above 2, the last standard descriptor; else a copy of it that is, and
- * closes `file`. Returns -1 with errno set on failure. */
+/* Returns `file` if it is above 2, the last standard descriptor. Otherwise returns a copy that is
+ * above 2, and closes `file`; -1 with errno set on failure. */
 int bfc_open_above(int file);
 
 /* Calls write(2) until all bytes are written. False: errno says why some bytes are not. */

@@ -1,4 +1,4 @@
-/* Numbers that identify the threads of a process, at the cost of one addition. */
+/* Numbers that identify the threads of a process and cost little to compute. */
 #ifndef BFC_BASE_THREAD_IDENTITY_H
 #define BFC_BASE_THREAD_IDENTITY_H
 

@@ -42,8 +42,8 @@ static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bf
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
                                       enum bfc_status status, CUresult error, uint64_t start);
 
-/* Counts an allocation of the arena and records it as an event. It does so before the call returns,
- * and so before the program can free the block. */
+/* Counts an allocation of the arena and records it as an event. This must be done before the call
+ * returns: after that the program may free the block, and the free is to be recorded later. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
                                           size_t bytes, uint64_t start) {
     unsigned bin = bfc_size_bin(bytes);
@@ -65,8 +65,8 @@ static ALWAYS_INLINE CUresult allocate_from_pool(const struct bfc_driver *driver
     return CUDA_SUCCESS;
 }
 
-/* An allocation whose time is measured. It is a function of its own, so that other allocations need
- * not carry the start time along. */
+/* An allocation whose time is measured. It is a function of its own, so that the code of other
+ * allocations need not keep a start time. */
 static NOINLINE CUresult allocate_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         CUdeviceptr *pointer, size_t bytes) {
     return allocate_from_pool(driver, arena, pointer, bytes,
@@ -86,8 +86,8 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return allocate_from_pool(driver, arena, pointer, bytes, 0);
 }
 
-/* For a request of bfc_allocate_hit that is above bfc_arena_plain_most(arena): serves it if a free
- * block of the pool can serve it at once; else returns BFC_OUT_OF_MEMORY. */
+/* Serves a request of bfc_allocate_hit for more than bfc_arena_plain_most(arena) bytes, if a free
+ * block of the pool can serve it at once. If not, returns BFC_OUT_OF_MEMORY. */
 static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
                                                       struct bfc_arena *arena, size_t bytes,
                                                       struct bfc_block_info *block) {
@@ -121,8 +121,8 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     return true;
 }
 
-/* Serves a request at an address of the plan that the job follows (BFC_PLAN). False: the plan has
- * no address for it, the job follows no plan, or the request needs more checks. */
+/* Serves a request at an address of the plan that the job follows (BFC_PLAN). False: there is no
+ * plan, it has no address for the request, or the request needs the checks of allocate_in. */
 static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
                                           size_t bytes) {
     const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
@@ -137,8 +137,8 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     return true;
 }
 
-/* Counts an allocation that a last resort has served, or reports that there is no memory. Where
- * `status` is BFC_ASLEEP, the failed attempt to wake the job has reported that already. */
+/* Counts an allocation that a last resort has served, or reports that there is no memory. If
+ * `status` is BFC_ASLEEP, waking the job has failed, which was reported already. */
 static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
     if (call->status == BFC_OK && result == CUDA_SUCCESS)
         note_allocation(call->arena, *call->pointer, call->bytes, start);
@@ -147,8 +147,8 @@ static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint
     return result;
 }
 
-/* Serves a request for more bytes than the device has, for which nothing that the pools could give
- * back would help. The last resorts are tried only if the driver's answer is out of memory. */
+/* Serves a request for more bytes than the device has: by the driver or, if that is out of memory,
+ * by last resorts. The pools give nothing back for it, since that could not help. */
 static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
                                             struct bfc_arena *arena, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_reuse_how how, uint64_t start) {
@@ -185,8 +185,8 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     return result;
 }
 
-/* Serves a call without an arena (`reason` says why), in a group, in a failed context, in mode
- * ordered or under a plan, and a request that is too large to be served without a check. */
+/* Serves what bfc_allocate does not: calls without an arena (`reason` says why), in a group
+ * (group.h), in a failed context, in mode ordered or under a plan, and large requests. */
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
@@ -220,8 +220,9 @@ static CUresult check_and_allocate(const struct bfc_driver *driver, CUdeviceptr 
                        captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
 }
 
-/* Serves the first call, calls in a disabled process, a forked child or a process that records,
- * calls during a capture, and arguments that the driver must judge. */
+/* Serves calls that are not as usual: the first one, those in a disabled process, in a forked
+ * child, while a trace is recorded or during a capture, and those whose arguments the driver must
+ * judge. */
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = check_and_allocate(driver, pointer, bytes);
@@ -234,9 +235,9 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
     return result;
 }
 
-/* Answers a call that neither the pool nor a last resort has served: with out of memory, or with
- * another error that the driver gave the pool. Where the host had no memory, or the driver has only
- * failed to make pages, the driver's cuMemAlloc may still succeed and is called. */
+/* Answers a call that neither the pool nor a last resort has served. If the host had no memory, or
+ * the driver has only failed to make pages, the driver's cuMemAlloc may still succeed, and is
+ * called. Otherwise returns out of memory, or another error that the driver gave the pool. */
 static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
     bool fatal = bfc_driver_is_fatal(call->error);

@@ -1,13 +1,14 @@
 /*
- * bfcpreload's interface for programs that inspect their device memory, or place it.
+ * bfcpreload's interface for programs that inspect their device memory, or choose where blocks lie.
  *
- * A program needs no library for it and runs without bfcpreload: it looks the functions up by name,
- * with dlsym(RTLD_DEFAULT, "bfc_stats") or ctypes.CDLL(None), or declares BFCPRELOAD_WEAK before it
- * includes this header and tests whether a function is there: if (bfc_stats) ...
+ * A program needs no library for it and also runs without bfcpreload. It looks the functions up by
+ * name, with dlsym(RTLD_DEFAULT, "bfc_stats") or ctypes.CDLL(None). Or it defines BFCPRELOAD_WEAK
+ * before it includes this header, and calls a function only if that exists: if (bfc_stats) ...
  *
- * Structs grow at their ends only: the caller passes the size of its own, and the library omits
- * fields beyond it and zeroes fields that it does not know itself. bfc_interface tells which
- * functions exist: it rises by one when some are added. Sizes and addresses are in bytes.
+ * Structs grow at their ends only. The caller passes the size of its own struct; the library leaves
+ * out fields beyond that size, and sets fields to zero that it does not know. bfc_interface tells
+ * which functions exist: its result rises by one when functions are added. Sizes and addresses are
+ * in bytes.
  *
  * Functions may be called from any thread. They return 0 or a count; a negative number is one of
  * enum bfcpreload_error. None of them is async-signal-safe.
@@ -89,17 +90,18 @@ BFCPRELOAD_FUNCTION size_t bfc_trim(size_t bytes);
 BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most,
                                       size_t size);
 
-/* The blocks that this thread allocates in the current context until bfc_group_end are neighbours,
- * in the order of the calls, in one range of `bytes`, which is reserved now; each is freed on its
- * own. Sizes are rounded up to 512 bytes, and from 64 KiB on a block starts at the next multiple of
- * 64 KiB: `bytes` should be the sum with both roundings. An allocation for which the range has no
- * room is served like any other. bfc_group_end gives back what is left. */
+/* From now until bfc_group_end, the blocks that this thread allocates in the current context lie
+ * next to each other, in the order of the calls, in one range of `bytes` that is allocated now.
+ * Each block is freed on its own. In the range, sizes are rounded up to 512 bytes, and blocks of 64
+ * KiB or more start at multiples of 64 KiB: `bytes` should be enough for that. An allocation for
+ * which the range has no room is served like any other. bfc_group_end gives back what is left. */
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);
 
 /* Exists if bfc_interface() is 2 or more. What this thread allocates until the matching bfc_tag_pop
- * is tagged `name`, below the tags that it has already; bfcstat who --by=tag sums up by tag. The
- * first 63 bytes of `name` are copied. bfc_tag_push returns how many tags the thread had. */
+ * is tagged `name`, within the tags that the thread has pushed before; bfcstat who --by=tag sums up
+ * by tag. The first 63 bytes of `name` are copied. bfc_tag_push returns how many tags the thread
+ * had. */
 BFCPRELOAD_FUNCTION int bfc_tag_push(const char *name);
 BFCPRELOAD_FUNCTION int bfc_tag_pop(void);
 

@@ -31,8 +31,8 @@ static void suspend_context(CUcontext context) {
     }
 }
 
-/* After suspend_context: if the context has `ended`, its CUDA events count as complete, otherwise
- * arenas use them again. */
+/* If the context has `ended`, its CUDA events count as complete, because its work has ended with
+ * it. Otherwise undoes suspend_context: arenas use the events again. */
 static void conclude_context(CUcontext context, bool ended) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
@@ -80,13 +80,13 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
         bfc_reuse_after_captures(driver);
 }
 
-/* This lock is held while a context is forgotten. Records of a context are stored by its handle, so
- * if two contexts have the same handle one after the other, the first must be forgotten before
- * anything is recorded of the second. One thread may take the lock more than once; it holds no
- * other lock of the library when it takes it. */
+/* Held while a context is forgotten. Records of a context are found by its handle, which the driver
+ * may give to a new context after the old one has ended. So the old one must be forgotten before
+ * anything is recorded of the new one. A thread may take the lock again while it holds it; when it
+ * first takes it, it holds no other lock of the library. */
 static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* Ends the arenas of which bfc_arena_lose has noted that their context had ended unseen. */
+/* Ends the arenas on the list of bfc_arena_lose, whose contexts have ended without a hook. */
 static void end_lost(const struct bfc_driver *driver) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_take_lost())) {
@@ -131,8 +131,8 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
     bfc_reuse_context_made(driver, context);
 }
 
-/* A context that a call of the program is about to end. The library itself makes no more calls in
- * it (bfc_arena_close). */
+/* A context that a call of the program is about to end. By then the library has stopped making
+ * calls of its own in this context (bfc_arena_close). */
 struct ending {
     CUcontext context;
     uint64_t number;         /* the context's number, from bfc_contexts_close */
@@ -155,8 +155,8 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/* Forgets the ended context, unless another thread has done so already: a thread that was given the
- * same handle for a new context. */
+/* Forgets the ended context, unless another thread has already done so, because the driver has
+ * given that thread a new context with the same handle. */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
     if (!ending->number || bfc_contexts_open(ending->context, ending->number))
@@ -191,7 +191,7 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     unsigned long long id = bfc_context_id(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
-    bfc_thread_arena.has_context = false; /* `context` may have been the current one */
+    bfc_thread_arena.has_context = false; /* `context` may have been the thread's current one */
     bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
                                             bfc_handle_of(driver, context, id) != BFC_HANDLE_SAME);
     if (serves)
@@ -208,8 +208,9 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
            driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
 }
 
-/* Only the last release ends a primary context, so an earlier release closes nothing. A reset ends
- * the context even if the primary context is active again afterwards. */
+/* A release ends the primary context only if it is the last one, so before any other release
+ * nothing is closed. A reset always ends it: a primary context that is active afterwards is a new
+ * one. */
 CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool is_reset,
                          CUresult (*real)(CUdevice)) {
     bool closes = bfc_process_if_made() && (is_reset || !bfc_contexts_is_kept(device));
@@ -222,7 +223,7 @@ CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool 
         bfc_contexts_let_go(device);
     if (closes)
         conclude_end(driver, &ending, ended);
-    if (ended) /* every arena is checked, since the ended context may not have been known */
+    if (ended) /* close_context may not have known the context, so every arena is checked */
         end_unseen_arenas(driver);
     return result;
 }

@@ -18,10 +18,8 @@ CUresult bfc_primary_end(const struct bfc_driver *driver, CUdevice device, bool 
 /* To be called when the driver has created a context, before the program gets its handle. */
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context);
 
-/*
- * From this call on, reviews (interpose/context/contexts.h) look for contexts that have ended
- * without a call that has a hook.
- */
+/* From this call on, reviews (interpose/context/contexts.h) look for contexts that have ended
+ * without a call that has a hook. */
 void bfc_context_serve_ends(void);
 
 #endif

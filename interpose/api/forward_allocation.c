@@ -27,8 +27,8 @@ static bool is_releasing(const struct bfc_arena *arena) {
     return releasing;
 }
 
-/* Gives cached memory back to the device. Returns whether the bytes may now fit below BFC_LIMIT:
- * memory went back, or other threads are giving memory back. */
+/* Makes the pools give cached memory back. Returns whether the bytes may fit below BFC_LIMIT now,
+ * so that the caller tries again: memory went back, or other threads are giving some back. */
 static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks, uint64_t began) {
     if (bfc_captures_exist())
         return false;
@@ -41,8 +41,8 @@ static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks,
     return comes && bfc_now_ns() - began < RELEASE_WAIT_NS;
 }
 
-/* If the bytes do not fit below BFC_LIMIT, the pools give back what they cache, since without this
- * library nothing would be cached. */
+/* If the bytes do not fit below BFC_LIMIT, the pools give back what they cache: without this
+ * library nothing would be cached, and the bytes might fit. */
 bool bfc_forward_charge(struct bfc_arena *arena, size_t bytes) {
     static unsigned seen;
     uint64_t lacks, began = 0;

@@ -4,11 +4,9 @@
 
 #include "interpose/arena/arena.h"
 
-/*
- * Calls the driver's cuMemAlloc, and returns its result. If the driver is out of memory, the pools
- * give back what they cache, and the call is made again; but not for a request that is larger than
- * the device (BFC_FORWARD_TOO_LARGE).
- */
+/* Calls the driver's cuMemAlloc, and returns its result. If the driver is out of memory, the pools
+ * give back what they cache, and the call is made again. It is made only once if `reason` is
+ * BFC_FORWARD_TOO_LARGE: the device is smaller than such a request. */
 CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
                                 enum bfc_forward_reason reason);
 

@@ -12,9 +12,9 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* A cudaFree that the library has answered with an error before it entered the runtime. The runtime
- * then calls the driver's free, which is bfc_free and must return the same error. Since the
- * runtime's code lies in between, the error is stored here. */
+/* The error with which bfc_free_hit has answered a cudaFree. The library then calls the runtime's
+ * cudaFree, which is to learn of the error too. That calls the driver's free, whose hook bfc_free
+ * finds here what to return. */
 static __thread struct {
     CUdeviceptr pointer; /* the address of which the free has failed; 0: there is none */
     CUresult result;
@@ -99,8 +99,8 @@ static CUresult free_with_all_checks(const struct free_call *call) {
     return result;
 }
 
-/* Frees where bfc_free cannot do it at once: the process is not as usual, some block has attributes
- * (block_attributes.h), or the address is not in the arena that the thread used last. */
+/* Serves the frees that bfc_free does not: in an unusual state of the process, during captures,
+ * with block attributes (block_attributes.h), or outside the arena that the thread used last. */
 static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
@@ -117,8 +117,8 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                                                     .per_thread = per_thread});
 }
 
-/* A pooled pointer must not reach the driver's free. The program gets the error with which the
- * driver refuses to free device memory as host memory. */
+/* A pooled pointer is not passed to the driver, which could free a whole region. The program gets
+ * the error with which the driver refuses to free device memory as host memory. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
     bool pooled = bfc_process_if_made() && bfc_arena_living_of((CUdeviceptr)memory);
     return pooled ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);

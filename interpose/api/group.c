@@ -15,8 +15,8 @@ static uint64_t round_up(uint64_t bytes) {
     return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
 }
 
-/* Cuts a block off the front of what is left of the range from which this thread's allocations in a
- * row are served. False: too little is left, or the pool could not cut the block off. */
+/* Cuts a block off the front of what is left of the group's range. False: too little is left, or
+ * the pool could not cut the block off. */
 static bool carve_from_group(size_t bytes) {
     if (bytes > bfc_group.left ||
         bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)
@@ -26,10 +26,8 @@ static bool carve_from_group(size_t bytes) {
     return true;
 }
 
-/*
- * Frees a block of the group's range that the program never got. No work can have used the block
- * since the range was allocated, so it keeps the fence with which the range was allocated.
- */
+/* Frees a part of the group's range that no allocation got. No work can have used that part since
+ * the range was allocated, so it is freed with the fence that the range had then. */
 static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
     struct bfc_pool *pool = bfc_group.arena->pool;

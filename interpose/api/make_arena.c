@@ -32,7 +32,7 @@ static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
     return true;
 }
 
-/* Fills the arena's section of the segment. That of host memory has no uuid of a device. */
+/* Fills the arena's section of the segment. A section of host memory has no uuid of a device. */
 static void fill_section(const struct bfc_arena *arena, const struct bfc_driver *driver) {
     struct bfc_segment_pool *section = arena->stats.section;
     bool host = bfc_arena_is_host(arena);

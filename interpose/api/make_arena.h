@@ -13,10 +13,10 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
                                  unsigned long long id);
 
 /*
- * The two halves of bfc_arena_make, for an arena of other memory. bfc_arena_begin returns an arena
- * with one reference, in which the caller sets `device`, `home` and the limits; NULL: the host has
- * no memory. bfc_arena_complete adds the arena's section of the segment, its fences and its pool;
- * NULL: the host has no memory, and the arena was dropped.
+ * The two halves of bfc_arena_make, for callers that make an arena of host memory. bfc_arena_begin
+ * returns an arena with one reference; NULL: the host has no memory. Then the caller sets `home`,
+ * `on`, `device` and the limits. bfc_arena_complete adds the arena's section of the segment, its
+ * fences and its pool; NULL: the host has no memory, and the arena was dropped.
  */
 struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcontext context,
                                   unsigned long long id);

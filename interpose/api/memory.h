@@ -17,19 +17,19 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
 CUresult bfc_free(CUdeviceptr pointer);
 /*
  * bfc_allocate_hit and bfc_free_hit serve cudaMalloc and cudaFree before the runtime is entered, if
- * the pool of the current context can do so at once. That context has to have the id `context`, and
- * the thread's last call has to have been served from the same pool. Otherwise both return false,
- * as they do when no free block fits or the process is in an unusual state, such as a capture; then
- * nothing has happened, and nothing was counted. bfc_free_hit returns true also for a block of the
- * pool that could not be freed, and stores the error in `result`.
+ * a pool can do so at once. That must be the pool that the thread used last, its context must have
+ * the id `context`, and that context must be current. (A free in mode lazy or ordered only needs
+ * some current context.) Otherwise they return false, and so they do if no free block fits or the
+ * process is in an unusual state, such as a capture; then nothing was changed or counted.
+ * bfc_free_hit returns true also for a block of the pool that could not be freed, and stores the
+ * error in `result`.
  */
 bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);
 
-/*
- * From now on, this thread's bfc_free of `pointer` frees nothing and returns `result`. A call with
- * a `pointer` of 0 makes the thread's bfc_free work as usual again.
- */
+/* From now on, this thread's bfc_free of `pointer` frees nothing and returns `result`, so that the
+ * runtime's cudaFree reports an error that the library has found. A call with a `pointer` of 0
+ * makes the thread's bfc_free work as usual again. */
 void bfc_free_answered(CUdeviceptr pointer, CUresult result);
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

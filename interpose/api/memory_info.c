@@ -1,9 +1,9 @@
 /*
- * The free bytes that cuMemGetInfo answers are what the program could still allocate in one call,
- * as they are natively: what the driver has left and all that the pools on the device could give
- * back, after a wait for work under way as in a native free, within BFC_LIMIT and without
- * BFC_RESERVE; or the largest block that the pool has free, if that is more. Smaller free blocks do
- * not count.
+ * Answers cuMemGetInfo. As natively, the free bytes are what the program could still allocate in
+ * one call: what the driver has left, and all that the pools on the device could give back after a
+ * wait for work under way, as a native free waits. BFC_LIMIT and BFC_RESERVE lower that sum. If the
+ * largest free block of the pool is larger, its size is the answer; smaller free blocks do not
+ * count.
  */
 #include "base/numbers.h"
 #include "interpose/api/memory.h"
@@ -12,11 +12,12 @@
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/settle_arena.h"
 
-/* The unit in which the driver takes large allocations from a device. */
+/* The size of the driver's own pages, of which it makes large allocations. */
 #define PAGE ((uint64_t)2 << 20)
 
-/* Sums up the room in all pools on the arena's device; `largest` is that of the arena's own pool.
- * Adds to `asleep` the bytes that sleeping pools take from the device again when they wake. */
+/* Sums up the room in all pools on the arena's device; only `largest` is of the arena's own pool.
+ * Adds to `asleep` how many bytes sleeping pools (BFC_SLEEP_IDLE) will take back from the
+ * device. */
 static struct bfc_pool_room read_room(const struct bfc_arena *arena, uint64_t *asleep) {
     struct bfc_pool_room all = {0}, room;
     struct bfc_arena *one = NULL;
@@ -35,8 +36,8 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
-/* Rounds `bytes` down to a size that one request can use: to whole pages if the driver itself may
- * serve requests, if the pool has pages, or in policy pytorch; otherwise to a multiple of
+/* Rounds `bytes` down to the largest request that fits in them. Requests are in units of PAGE if
+ * the pool has pages, in policy pytorch, or if the driver may serve them; otherwise of
  * BFC_LARGE. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -45,7 +46,8 @@ static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
 }
 
-/* Returns what BFC_LIMIT leaves to the program once `goes` bytes have been given back. */
+/* Returns what BFC_LIMIT leaves to the program once the pools have given back `goes` bytes. The
+ * `asleep` bytes count as reserved, since sleeping pools will take them again. */
 static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t asleep, uint64_t goes) {
     if (arena->limit == UINT64_MAX)
         return UINT64_MAX;
@@ -70,15 +72,15 @@ static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));
     *total_bytes = bfc_min(*total_bytes, arena->limit);
-    /* A region that another thread has reserved since the driver's answer counts twice: as free on
-     * the device, and as free in the pool. */
+    /* A region that another thread has reserved since the driver's answer counts twice, as free on
+     * the device and in the pool, so the sum may exceed what the device has. */
     *free_bytes = bfc_min(available, *total_bytes);
 }
 
 enum { READINGS = 8 };
 
-/* If another thread has reserved memory or given memory back between the driver's answer and those
- * of the pools, the figures do not match, and are read again, a few times at most. */
+/* If another thread has reserved memory or given some back between the driver's answer and the
+ * pools', the two do not fit together, and both are asked again, READINGS times at most. */
 static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
                                  size_t *free_bytes, size_t *total_bytes) {
     CUresult result = CUDA_SUCCESS;

@@ -8,10 +8,8 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/*
- * Makes the context's arena and publishes it, or returns the one that another thread has published
- * first. NULL: the host has no memory.
- */
+/* Makes the context's arena and publishes it, or returns the one that another thread has published
+ * first. NULL: the host has no memory. */
 static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
                                           unsigned long long id) {
     struct bfc_arena *made = bfc_arena_make(driver, context, id);
@@ -36,7 +34,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
 }
 
 /* Returns the arena of the current context or, if that was made from a green context, of the
- * primary one. Without ids of contexts it may be the arena that the thread used last. */
+ * primary one. Without ids of contexts, an arena is found by its context's handle alone. */
 struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;

@@ -1,7 +1,5 @@
 /*
- * Finds the arena that a call is for, or makes it with all that belongs to it.
- *
- * Thread-safe.
+ * Finds the arena that a call is for, or makes it with all that belongs to it. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_OPEN_H
 #define BFC_INTERPOSE_OPEN_H

@@ -5,14 +5,13 @@
 #include "interpose/stats/published_segment.h"
 #include "interpose/table/feature.h"
 
-/* Whether calls of this kind return an address of device memory. The others return a handle, which
- * may point to the driver's own records; a range from there on could overlap device memory. */
+/* Whether calls of this kind return an address of device memory. Other calls return a handle, which
+ * may be an address of the driver's own records and must not be taken for device memory. */
 static bool gives_address(enum bfc_bypass_kind kind) {
     return kind != BFC_BYPASS_VMM && kind != BFC_BYPASS_ARRAY;
 }
 
-/* Makes the segment if there is none, since it must also explain a job whose allocations never come
- * to a pool. */
+/* Makes the segment if there is none: bfcstat needs it also to explain a job that has no pool. */
 void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)

@@ -1,5 +1,5 @@
 /*
- * Those functions of the public interface that inspect and trim pools (interpose/api/bfcpreload.h).
+ * The functions of the public interface (bfcpreload.h) that inspect and trim pools.
  */
 #include <string.h>
 

@@ -104,7 +104,7 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
     bfc_store_seq_cst(&arena->placer, placer);
     bfc_store_seq_cst(&arena->plain_most, placer ? 0 : arena->plain_limit);
-    /* if another thread has noted a fatal error meanwhile, no request may skip the checks */
+    /* before the stores above, another thread may have set plain_most to 0 after a fatal error */
     if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
@@ -124,9 +124,9 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/* If one thread enters an arena while another is about to end the arena's context, at least one of
- * the two threads sees the other: each first increments its own counter (`visitors` or `closers`)
- * and only then reads the other thread's counter. */
+/* A thread that enters the arena increments `visitors` and then reads `closers`. A thread that is
+ * about to end the arena's context increments `closers` and then reads `visitors`. So if both do so
+ * at the same time, at least one of them sees the other. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -221,13 +221,13 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
         struct bfc_arena *arena = unlink_arena(link);
         arena->next = lost;
         bfc_store_release(&lost, arena);
-        /* memory that is mapped in pages outlives the context, until the library gives it back */
+        /* pages outlive the context, so their regions stay in the map until they are given back */
         if (!arena->has_pages)
             bfc_region_remove_owner(arena);
     }
 }
 
-/* `ended` may be freed already, since the caller has no reference, so it is only compared. */
+/* The caller has no reference, so `ended` may be freed already: the pointer is only compared. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;
@@ -250,8 +250,8 @@ struct bfc_arena *bfc_arena_take_lost(void) {
     return arena;
 }
 
-/* Returns `owner` with a reference that the caller drops. NULL: the arena is not in the table, so
- * it may be freed already. */
+/* Returns `owner` with a reference that the caller drops. NULL: `owner` is not in the table, so it
+ * may be freed already. */
 static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = owner ? living : NULL;
@@ -264,7 +264,7 @@ static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
 }
 
 /* Moves the arena to the list of lost ones if its context has ended. Where contexts have no ids,
- * the context must have ended, since the driver has allocated the arena's addresses anew. */
+ * the context must have ended, since the driver has allocated the arena's memory anew. */
 static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     bool ended =
         !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
@@ -372,7 +372,7 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {
     return NULL;
 }
 
-/* The caller has no reference to `owner`, which may be freed already unless it is in the table. */
+/* The caller has no reference, so `owner` may be freed already unless it is still in the table. */
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
     struct bfc_arena *arena = keep_if_living(owner);
     return arena ? bfc_arena_set_last(arena) : NULL;

@@ -3,8 +3,8 @@
  *
  * An arena knows its context by the handle and, where the driver has cuCtxGetId, by the id, which
  * the driver never uses again. When the context ends, so does the arena: its regions are forgotten,
- * not freed. Its struct lives on until no thread refers to it: a thread keeps a reference to the
- * arena that it used last, so that the usual call changes no reference count.
+ * not freed. Its struct lives on until no thread refers to it. A thread keeps a reference to the
+ * arena that it used last, so calls that use this arena again change no reference count.
  *
  * A context may have a second arena, of host memory (BFC_SPILL), which ends with the first.
  */
@@ -50,9 +50,9 @@ static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext cont
  * NULL: they ask the pool alone. */
 void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
-/* To be called in mode ordered (BFC_FREE) while no block is pending. From then on requests of up to
- * plain_most bytes are served without a check for pending blocks, until a thread makes a block
- * pending and so sets plain_most to 0. */
+/* To be called in mode ordered (BFC_FREE) while no block is pending. Raises plain_most, so that
+ * usual requests are served without a check for pending blocks. A thread that makes a block pending
+ * sets plain_most to 0 again. */
 void bfc_arena_let_plain(struct bfc_arena *arena);
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
@@ -60,13 +60,13 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 }
 
 /*
- * bfc_arena_last_has_id: whether the arena that the calling thread used last has this id, which is
- * not 0, and lives. Which context is current does not matter.
+ * bfc_arena_last_has_id tells whether the arena that the calling thread used last lives and has
+ * this id; false for the id 0. The arena's context need not be current.
  *
  * bfc_arena_last_if_holds returns that arena if, besides, its regions hold `address` and its
- * context is current, else NULL. In the free modes lazy and ordered any current context will do.
- * With no current context the result is NULL, because NVIDIA's cudaFree, which the caller would
- * skip, makes one current.
+ * context is current; otherwise NULL. In the free modes lazy and ordered another context may be
+ * current. If none is, the result is NULL: NVIDIA's cudaFree would make one current, and the caller
+ * would skip that.
  */
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
@@ -94,27 +94,27 @@ struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id)
 struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id);
 void bfc_arena_drop(struct bfc_arena *arena);
 
-/* Iterates over the living arenas: returns the arena after `previous` (NULL: the first one), with a
- * reference that the caller drops, and drops the reference to `previous`; NULL: the end. An arena
- * that lives during the whole iteration is returned once, whichever others begin and end.
- * bfc_arena_next_on returns only arenas of that device's memory, bfc_arena_next_host only those of
- * host memory. */
+/* Iterates over the living arenas: returns the arena after `previous`, or the first if that is
+ * NULL, with a reference that the caller drops, and drops the reference to `previous`. NULL: there
+ * are no more. An arena that lives during the whole iteration is returned once, even if others
+ * begin or end. bfc_arena_next_on returns only arenas of that device's memory, bfc_arena_next_host
+ * only those of host memory. */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous);
 struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous);
 struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous);
 
 /*
- * bfc_arena_enter and bfc_arena_leave enclose driver calls in the arena's context that the program
- * does not know of: calls of the library's helper thread, or of a thread whose current context is
- * another one. The driver forbids to end a context that is in use. So a thread that is about to end
- * the context first calls bfc_arena_close, which waits, a second at most, until all threads have
- * left, and refuses further entries. If the context has not ended after all, bfc_arena_reopen
- * allows entries again.
+ * bfc_arena_enter and bfc_arena_leave enclose the library's own driver calls in the arena's
+ * context, if the helper thread makes them or a thread whose current context is another one. The
+ * driver forbids ending a context that is in use, and the program does not know of these calls. So
+ * a thread that is about to end the context first calls bfc_arena_close: from then on no thread can
+ * enter, and bfc_arena_close waits, a second at most, until all have left. If the context does not
+ * end after all, bfc_arena_reopen lets threads enter again.
  *
- * bfc_arena_enter returns false if the context has ended or is about to end. If no hook saw it end,
- * bfc_arena_enter also calls bfc_arena_lose. bfc_arena_await first waits while another thread is
- * about to end the context, a second at most, since that end may depend on what the calling thread
- * does next.
+ * bfc_arena_enter returns false if the context has ended or is about to end. If it has ended
+ * without a hook, bfc_arena_enter calls bfc_arena_lose. bfc_arena_await first waits while another
+ * thread is about to end the context, but a second at most, since that thread may itself depend on
+ * the caller.
  */
 bool bfc_arena_enter(struct bfc_arena *arena);
 bool bfc_arena_await(struct bfc_arena *arena);
@@ -124,19 +124,17 @@ void bfc_arena_reopen(struct bfc_arena *arena);
 
 /*
  * A context may end by a call that no hook sees, and the driver may give its handle to another
- * context. So before a stored handle is used outside bfc_arena_enter and bfc_arena_leave,
- * bfc_arena_is_itself tells whether the handle still means the arena's context, or one that a hook
- * is about to end. If not, the arena is lost: it is taken out of the table and the region map (if
- * it has pages, out of the map only once they are given back). The next review of contexts
- * (interpose/context/contexts.h) takes it with bfc_arena_take_lost and ends it.
- *
- * - bfc_arena_lose returns false if the arena was not in the table.
- * - bfc_arena_take_lost returns a lost arena with the table's reference; NULL: there is none left.
- * - bfc_arena_given_out: the driver has just allocated this range. A context whose region overlaps
- * it has ended, unless the context's id says otherwise.
- * - bfc_arena_living_of: as bfc_arena_of, but if bfc_arena_is_itself says no, loses the arena and
- * returns NULL.
- * - bfc_arena_make_current: makes the arena's context current as bfc_current_enter does.
+ * context. So outside bfc_arena_enter and bfc_arena_leave a stored handle is used only after
+ * bfc_arena_is_itself: it tells whether the handle still means the arena's context, or a hook is
+ * just ending that context. If neither, bfc_arena_lose takes the arena out of the table, and its
+ * regions out of the region map (if it has pages, only once they are given back). The next review
+ * of contexts (interpose/context/contexts.h) gets the arena from bfc_arena_take_lost and ends it.
+ * - bfc_arena_lose returns false if the arena was not in the table. - bfc_arena_take_lost returns a
+ *   lost arena with the table's reference; NULL: there is none left. - bfc_arena_given_out is to be
+ *   called when the driver has allocated this range. It loses arenas whose regions overlap the
+ *   range, unless the id of their context shows that the context lives. - bfc_arena_living_of: as
+ *   bfc_arena_of, but if bfc_arena_is_itself says no, loses the arena and returns NULL. -
+ *   bfc_arena_make_current: makes the arena's context current as bfc_current_enter does.
  */
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
 bool bfc_arena_lose(const struct bfc_arena *arena);
@@ -149,9 +147,9 @@ CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_aren
 void bfc_arena_keep(struct bfc_arena *arena);
 
 /* Puts a new arena, to which only the caller has a reference, into the table. If another thread has
- * put one of the same context there first, the new one is freed and the other returned. `id` is the
- * context's id; 0: it is not compared. The result has a reference that the caller drops; NULL: a
- * host-memory arena's context has ended. */
+ * already put an arena of the same context there, frees the new one and returns that arena. `id` is
+ * the context's id; 0: it is not compared. The result has a reference that the caller drops; NULL:
+ * `arena` was of host memory, its context has ended, and it was freed. */
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
 /* Takes an arena whose context has ended out of the table, and returns it with the table's

@@ -1,6 +1,6 @@
 /* Records of blocks that the driver allocated instead of a pool, by address. When a context ends,
- * its blocks no longer count against BFC_LIMIT; their records are freed when a block is next
- * recorded. */
+ * its blocks no longer count against BFC_LIMIT. Their records are freed when the next record is
+ * added. */
 #include "interpose/arena/bypassed.h"
 
 #include <pthread.h>
@@ -26,8 +26,8 @@ static struct record *buckets[BUCKETS]; /* a hash table by address; guarded by `
 /* the number of records; written under `lock`, but also read atomically without it */
 static unsigned records;
 
-/* Returns how many bytes of device memory the driver uses for a block. Blocks of up to 1 MiB share
- * pages of 2 MiB; a larger block has pages of its own. */
+/* Returns how many bytes of device memory the driver uses for a block. It puts several blocks of up
+ * to 1 MiB into a page of 2 MiB, and gives a larger block pages of its own. */
 static uint64_t bytes_taken(uint64_t bytes) {
     uint64_t unit = bytes <= MIB ? 512 : 2 * MIB;
     return bfc_add_saturating(bytes, unit - 1) / unit * unit;

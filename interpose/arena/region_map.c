@@ -70,8 +70,8 @@ static void note_seen(uint64_t address, uint64_t sequence, const struct region *
                                      found->owner};
 }
 
-/* Searches while it holds the lock: a thread that waits for the lock sleeps. A thread that spun
- * instead might keep a writer of lower priority from running, and so spin for ever. */
+/* Searches under the lock, because a thread that waits for a lock sleeps. A thread with a real-time
+ * priority that tried again without a pause could keep a writer of lower priority from running. */
 static void *find_in_turn(uint64_t address) {
     pthread_mutex_lock(&map.lock);
     struct region found = search_regions(address);

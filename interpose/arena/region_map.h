@@ -28,8 +28,8 @@ extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIA
 
 void *bfc_region_find(uint64_t address);
 
-/* The owner of the region that holds `address`, or NULL. Thread-safe. If other threads keep
- * changing the map, a lookup takes the lock for changes. */
+/* The owner of the region that holds `address`, or NULL. Thread-safe. A lookup that is disturbed by
+ * changes of the map many times in a row takes the lock that changes take. */
 static inline void *bfc_region_owner(uint64_t address) {
     const struct bfc_region_seen *seen =
         &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
@@ -39,9 +39,9 @@ static inline void *bfc_region_owner(uint64_t address) {
     return bfc_region_find(address);
 }
 
-/* Adds the region [start, start + bytes), which the driver has just allocated. An entry that
- * overlaps it is dropped: its context has ended by a call that no hook saw. False: the host has no
- * memory. */
+/* Adds the region [start, start + bytes), which the driver has just allocated. A region in the map
+ * that overlaps it is removed: its context has ended by a call that no hook saw. False: the host
+ * has no memory. */
 bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner);
 
 /* The owner of the first region that overlaps the range; NULL: none does. */
@@ -51,16 +51,17 @@ void *bfc_region_overlapping(uint64_t start, uint64_t bytes);
 void bfc_region_remove(uint64_t start, const void *owner);
 
 /* Finds the owner's first region that ends above `address`. False: there is none. Takes the lock
- * for changes of the map. */
+ * that changes of the map take. */
 bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes);
 
 void bfc_region_remove_owner(const void *owner);
 
 /* A region that the driver is freeing. It has left the region map before the driver's call, since
  * the driver may reuse its addresses before that call returns. But the call may wait for all work
- * of the device, and until it returns the driver answers questions about a pointer into the region
- * as if the memory were live. From the list of these regions the library answers such questions
- * itself. An entry is in the caller's memory from bfc_leaving_begin to bfc_leaving_end. */
+ * of the device, and until it returns the driver describes a pointer into the region as if its
+ * memory were live. So the library answers questions about such pointers itself, from the list of
+ * these regions. An entry of the list is the caller's variable, from bfc_leaving_begin to
+ * bfc_leaving_end. */
 struct bfc_leaving {
     uint64_t start, bytes;
     /* the struct bfc_device of the region's device; compared, not dereferenced */
@@ -74,7 +75,7 @@ struct bfc_leaving {
 void bfc_leaving_begin(struct bfc_leaving *region);
 void bfc_leaving_end(const struct bfc_leaving *region);
 
-/* Finds the region that holds `address` among those that are being freed; false: none does. */
+/* Finds the region that holds `address` among those that are being freed; false: there is none. */
 bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes);
 
 /* Returns how many bytes are being freed in regions of this device whose contexts have not

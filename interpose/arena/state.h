@@ -12,12 +12,12 @@
  * called with the arena's context current. */
 struct bfc_memory_source {
     bool is_host; /* whether the regions are host memory that the device can access */
-    /* whether `give` may wait long, so that only threads of the library may call it */
+    /* whether `give` may wait for the device, so that only the library's own threads may call it */
     bool gives_in_background;
     const char *over_limit; /* the reason to log if the limit on this memory would be exceeded */
-    /* Allocates a region; with `is_first` even if other jobs wait for the memory. Returns
-     * CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY or another error of the driver's. On an error `why` is
-     * set to the reason, for the log. */
+    /* Allocates a region. Other jobs that wait for memory (BFC_WAIT) come first, unless `is_first`.
+     * Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY or another error of the driver's. On an error
+     * `why` is set to the reason, for the log. */
     CUresult (*take)(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
                      bool is_first, CUdeviceptr *pointer, const char **why);
     CUresult (*give)(const struct bfc_driver *driver, CUdeviceptr start);
@@ -28,8 +28,8 @@ struct bfc_placer {
     /* Arguments and results are those of bfc_pool_allocate. */
     enum bfc_status (*allocate)(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
                                 struct bfc_block_info *block);
-    /* Hands out a block if its planned address is known at once and free for use. False: it is not,
-     * and nothing has changed. */
+    /* Hands out a block at its planned address, if the plan expects this allocation next and the
+     * address is free. Otherwise returns false, and nothing has changed. */
     bool (*take)(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
 };
 
@@ -49,12 +49,12 @@ struct bfc_arena {
     int fatal; /* atomic: the CUresult after which all driver calls in the context fail, or 0 */
     bool has_deferred; /* atomic: whether blocks may be deferred (free, without a fence) */
     unsigned fencers;  /* atomic: number of threads that are giving deferred blocks a fence */
-    /* atomic: memory that was allocated because freeing it waits for the context's work, but that
-     * the driver then did not free; 0: none */
+    /* atomic: 2 MiB that the driver has refused to free, kept for bfc_upstream_wait_as_free, which
+     * frees memory in order to wait for the context's work; 0: none */
     CUdeviceptr spare_page;
-    bfc_fence lazy_until; /* atomic: no pending block is handed out before this fence is complete */
+    bfc_fence lazy_until; /* atomic: until this fence is complete, no pending block is handed out */
     /* atomic: how many submissions (submission.h) had been made when the host last waited for all
-     * work of the context; UINT64_MAX: it did not wait, or that is not known */
+     * work of the context; UINT64_MAX: it is not known that it ever did */
     uint64_t waited_for;
     const struct bfc_memory_source *source; /* where the pool's regions come from; constant */
     /* of an arena of host memory: the same context's arena of device memory, with a reference;
@@ -81,10 +81,10 @@ struct bfc_arena {
     uint64_t left_to_others; /* bytes to leave free on the device (BFC_RESERVE), or 0 */
     uint64_t pending_budget; /* most deferred bytes before a free waits (BFC_PENDING_BUDGET) */
     uint64_t bypass_above;   /* requests of more bytes go to the driver (BFC_BYPASS_ABOVE) */
-    /* Requests of up to plain_most (atomic) bytes go to the pool without further checks. It is 0
-     * after a fatal error and while the arena follows a plan, else plain_limit (constant). That is
-     * 0 in mode ordered, where bfc_arena_let_plain raises plain_most while no block is pending; in
-     * other modes it is the largest request that the device and bypass_above allow. */
+    /* Requests of up to plain_most (atomic) bytes go to the pool without further checks. plain_most
+     * is 0 after a fatal error and while the arena follows a plan, otherwise plain_limit
+     * (constant): the largest request that the device and bypass_above allow, or in mode ordered 0.
+     * In that mode bfc_arena_let_plain raises plain_most while no block is pending. */
     uint64_t plain_most, plain_limit;
     const struct bfc_placer *placer; /* atomic; NULL: no plan (BFC_PLAN) is followed */
     /* data of optional features for this arena; each struct bfc_feature has an index here */

@@ -1,13 +1,13 @@
 /*
- * Frees in the order of a stream. Each stream has a queue of its frees, each with an event.
+ * Frees in the order of a stream. Each stream has a queue of its frees; each free has an event.
  *
  * A free takes a number from a counter after all use of its block was submitted, and before its
- * event is recorded. So in one stream, a complete event shows that every free with a lower number
- * is complete too, in whatever order two threads record their events.
+ * event is recorded. So if an event of a stream is complete, every free of that stream with a lower
+ * number is complete too, even if its own event was recorded later.
  *
- * Any number of threads may query events at once. Each copies what it asks the driver about, so
- * that the threads do not depend on each other. A free leaves its queue and its block becomes ready
- * in the pool under one lock, so that no thread finds a block that is in neither state.
+ * Any number of threads may query events at once. Each queries a copy of an event, so that no
+ * thread waits for another. A free leaves its queue and its block becomes ready in the pool under
+ * one lock, so that no thread finds the block in neither place.
  */
 #include "interpose/arena/stream_frees.h"
 
@@ -26,8 +26,8 @@ enum { QUERIES_A_POLL = 16, FIRST_CAPACITY = 16 };
 struct stream_free {
     struct stream_free *next; /* the next free in the stream's queue */
     struct event *event;
-    /* whether another free took a number after this one had taken its own and before it entered its
-     * queue */
+    /* whether another free took a number after this one had taken its own, but before this one was
+     * put into its queue */
     bool rivalled;
     CUdeviceptr start;
     uint64_t number;
@@ -54,7 +54,7 @@ struct bfc_stream_frees {
     pthread_mutex_t lock;
     struct queue *queues; /* `count` queues, sorted by stream, with room for `capacity` */
     size_t count, capacity;
-    /* how many frees have been begun and not yet queued; each may need a new queue */
+    /* how many frees have taken a number but are not queued yet; each may need a new queue */
     size_t promised;
     struct event *store; /* unused events, which can be recorded again */
     struct look *looks;
@@ -169,11 +169,11 @@ static bool stream_captures(const struct bfc_stream_calls *calls, CUstream strea
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Records the event, unless the stream captures. Between the query and the record no capture can
- * begin, because the calling thread holds the gate (context/capture.h). But the stream may join a
- * capture that is under way, so it is queried again after the record. If the record was captured,
- * the free fails with CUDA_ERROR_INVALID_VALUE, as the driver's cuMemFreeAsync does for memory that
- * no graph has allocated. */
+/* Records the event, unless the stream captures. The calling thread holds the gate
+ * (context/capture.h), so no capture begins between the query and the record. But the stream may
+ * join a capture that is under way, so the stream is queried again after the record. If the record
+ * was captured, the free fails with CUDA_ERROR_INVALID_VALUE, as the driver's cuMemFreeAsync does
+ * for memory that no graph has allocated. */
 static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     bfc_gate_hold();
@@ -186,9 +186,9 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
     return result;
 }
 
-/* Returns the stream's id. If the driver does not tell it, the result is a number that no other
- * free has, so that the free has a queue of its own. No result is UINT64_MAX, so that `id + 1` does
- * not overflow. */
+/* Returns the stream's id. If the driver does not tell it, returns a number that no other free
+ * gets; then this free has a queue of its own. No result is UINT64_MAX, so that `id + 1` does not
+ * overflow. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
     unsigned long long id;
@@ -252,8 +252,8 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* A copy of the free whose event a thread queries: another thread may finish that free meanwhile,
- * and reuse its event. If the copied event is complete, then so is the free with the copied
+/* A free, with a copy of the event that a thread queries: another thread may finish the free
+ * meanwhile, and reuse its event. If the copied event is complete, so is the free of this
  * number. */
 struct question {
     uint64_t stream, number;
@@ -261,7 +261,7 @@ struct question {
     bool rivalled;
 };
 
-/* Copies a free into `question` and counts this as one of the queries that the thread may make.
+/* Copies the free `one` into `question`, and counts down the queries that the thread may make.
  * False: `one` is NULL, or the thread may make no more queries. The caller holds the lock. */
 static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
                       struct question *question) {
@@ -275,7 +275,7 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
 
 /* Copies the last free of the next queue into `question`. A thread goes through the queues in the
  * order of their streams' ids, so that it visits every queue that existed when it began, even if
- * others are added and removed. */
+ * other threads add and remove queues meanwhile. */
 static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
                                  struct question *question) {
     pthread_mutex_lock(&frees->lock);
@@ -320,10 +320,9 @@ static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t numb
     return found;
 }
 
-/* Finishes all frees of the stream up to the one in `question`. If that makes their blocks
- * deferred, has_deferred is set before it, for threads that look for deferred blocks meanwhile, and
- * again after it, because such a thread may have cleared has_deferred before the blocks were
- * there. */
+/* Finishes all frees of the stream up to the one in `question`. If `fence` makes their blocks
+ * deferred, has_deferred is set before that, for threads that look for deferred blocks meanwhile.
+ * Such a thread may find none yet and clear has_deferred, so it is set once more afterwards. */
 static void finish_frees(struct bfc_arena *arena, const struct question *question,
                          bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
@@ -335,9 +334,9 @@ static void finish_frees(struct bfc_arena *arena, const struct question *questio
 }
 
 /* Queries the event in `question`, and finishes the frees that it shows to be complete. An event
- * that has become part of a capture never completes. So its block is deferred, like one that is
- * freed during the capture, and later gets a fence over the whole context. After any other error
- * the free stays in its queue, since the error may pass or the context end. */
+ * that has become part of a capture never completes. So the block of its free is deferred, like one
+ * that is freed during a capture, and later gets a fence over the whole context. After any other
+ * error the free stays in its queue, since the error may pass, or the context may end. */
 static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 const struct question *question) {
     CUresult result = bfc_fence_events_query(driver, &question->event);
@@ -349,8 +348,8 @@ static CUresult settle_question(const struct bfc_driver *driver, struct bfc_aren
 }
 
 /* Called when the last free of a queue is not complete: queries the frees from the first one on,
- * until one is not complete. The frees behind that one are not complete either, unless it is
- * `rivalled`: then a later free may have recorded its event first. */
+ * until one is not complete. No later free is complete then, unless that one is `rivalled`: a free
+ * of a higher number may have recorded its event before it. So a rivalled free is skipped. */
 static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
                             struct look *look, const struct question *last) {
     struct question question;
@@ -373,8 +372,8 @@ static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
             look_from_first(driver, arena, look, &last);
 }
 
-/* Begins to go through all queues, or through some of them, from where the last poll has stopped.
- * False: there is no queue. */
+/* Begins to go through the queues: through all of them, or a limited number from where the last
+ * poll stopped. False: there is no queue. */
 static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
     pthread_mutex_lock(&frees->lock);
     bool any = frees->count;

@@ -1,12 +1,12 @@
 /*
  * Frees in the order of a stream (cuMemFreeAsync of a pooled block).
  *
- * The program has submitted all use of such a block before the free's place in the stream. So the
- * block becomes ready for reuse as soon as an event that is recorded at that place is complete; it
- * waits neither for the rest of the context nor for earlier frees. A fence cannot express that,
- * since fences complete in order. So the block gets an event of its own and is awaited
- * (pool/pool.h) until that event is complete. If a later event of the same stream is complete, so
- * are the earlier ones.
+ * A program that frees a block in a stream has submitted all use of the block before this place in
+ * the stream. So the block becomes ready for reuse as soon as an event that is recorded there is
+ * complete; it waits neither for the rest of the context nor for earlier frees in other streams. A
+ * fence cannot express that, since fences complete in order. So the block gets an event of its own
+ * and is awaited (pool/pool.h) until that event is complete. If a later event of the same stream is
+ * complete, so are the earlier ones.
  *
  * Thread-safe; no lock is held across a driver call.
  */
@@ -46,9 +46,9 @@ void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
  * threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Makes blocks ready as bfc_stream_frees_settle does. If there was none, waits until one becomes
- * ready, until no block waits for an event any more, or until `timeout_ns` have passed. True:
- * blocks have become ready since the call began. */
+/* Makes blocks ready as bfc_stream_frees_settle does. If none became ready, waits until one does,
+ * until no block waits for an event any more, or until `timeout_ns` have passed. True: blocks have
+ * become ready since the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 

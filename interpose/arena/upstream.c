@@ -31,9 +31,9 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
-/* Whether the device has too little free memory both for `bytes` and for another job that has been
- * waiting for memory (BFC_WAIT) for longer than this job. Jobs are served in the order in which
- * they began to wait. */
+/* Whether memory must be left to another job that has been waiting for memory (BFC_WAIT) for longer
+ * than this one: the device has too little for both. Jobs are served in the order in which they
+ * began to wait. */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -132,7 +132,7 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_
 
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
-    /* how often each message was logged: [0] for device memory, [1] for host memory */
+    /* counts each message for bfc_log_repeated: [0] for device memory, [1] for host memory */
     static unsigned seen[2];
     bool host = bfc_arena_is_host(arena);
     bfc_log_repeated(BFC_LOG_INFO, &seen[host],
@@ -170,17 +170,17 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
     return BFC_RESERVED;
 }
 
-/* Whether the region is still allocated after a free that failed. A fatal error is one of earlier
- * work, which the driver reports while its free waits for that work. The pool of a context with
- * such an error hands out nothing any more, so its region counts as freed. */
+/* Whether the region is still allocated after a free with this result. A fatal error comes from
+ * earlier work, for which the free has waited. The pool of a context with such an error hands out
+ * nothing any more, so its region counts as freed. */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
            !bfc_driver_is_fatal(result);
 }
 
-/* Frees a region with the thread's capture mode set to relaxed, even if nothing captures yet: if a
- * capture began while the free waits for the device, another mode would forbid the free and
- * invalidate the capture. */
+/* Frees a region with the thread's capture mode set to relaxed, even if nothing captures yet: a
+ * capture may begin while the free waits for the device. In another mode the capture would forbid
+ * the free, and become invalid itself. */
 static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                             const struct bfc_leaving *region) {
     bool pushed;
@@ -198,14 +198,14 @@ static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *a
     return result;
 }
 
-/* Puts a region that the driver has refused to free back into the map. The pool may defer the
- * blocks of such a region; so has_deferred is set, and a later poll gives the blocks a fence. */
+/* Puts a region that the driver has refused to free back into the map. Its blocks may become
+ * deferred, so has_deferred is set, which makes a later poll give them a fence. */
 static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
     bfc_store_seq_cst(&arena->has_deferred, true);
     return bfc_region_add(start, bytes, arena);
 }
 
-static uint64_t releases; /* of all threads */
+static uint64_t releases; /* of all threads together */
 static __thread uint64_t own_releases INITIAL_EXEC;
 
 uint64_t bfc_upstream_releases_of_others(void) {
@@ -217,11 +217,10 @@ void bfc_upstream_note_release(void) {
     bfc_fetch_add_acq_rel(&releases, 1);
 }
 
-/* Frees a region with the arena's context current, since the calling thread may be the helper
- * thread or have another context current. Nothing is freed once the context has ended, because its
- * memory went with it, nor while the process exits. Host memory is freed only by threads of the
- * library: the driver's free of it may wait for all work of the context, and the program's own call
- * must not wait for that. */
+/* Frees a region. The arena's context is made current for that, since the caller may be the helper
+ * thread or have another context current. Nothing is freed if the context has ended, since its
+ * memory has gone with it, nor while the process exits. Host memory is freed only by the library's
+ * own threads: that may wait for all work of the context, and a call of the program must not. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;
@@ -252,12 +251,13 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
     return true;
 }
 
-/* Size of an allocation that is made because freeing it waits for the context's work. The driver
- * may serve smaller ones from memory that it caches, and then does not wait when they are freed. */
+/* Size of an allocation that is made only because freeing it waits for the context's work. The
+ * driver may serve less from memory that it caches, and then the free does not wait. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/* Frees an allocation that was made because its free waits. If the driver refuses, the arena keeps
- * the allocation for the next such wait; if it keeps one already, this one is lost. */
+/* Frees an allocation that was made only because its free waits. If the driver refuses, the arena
+ * keeps the allocation for the next such wait; if it keeps one already, the new one is never
+ * freed. */
 static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr page) {
     CUdeviceptr none = 0;
@@ -273,8 +273,8 @@ static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_ar
     return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
 }
 
-/* Allocates and frees pinned host memory. Freeing it was seen to wait for the context's work, but
- * no documentation promises that. */
+/* Waits by allocating and freeing pinned host memory. The free was seen to wait for the context's
+ * work, but no documentation promises that. */
 static CUresult pin_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     void *memory;
     (void)arena;
@@ -299,8 +299,8 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
 }
 
 /* Waits for the context's work by freeing one of the pool's own regions. Returns the error of that
- * free, even if the region could not be freed. A pool with pages has no regions to free, so it
- * first gives back pages until WAIT_BYTES can be allocated and freed. */
+ * free. A pool with pages has no regions to free; it gives back pages instead, so that WAIT_BYTES
+ * can be allocated and freed. */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->has_pages)
         return bfc_pool_trim(arena->pool, WAIT_BYTES)
@@ -314,8 +314,7 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
-    /* If the device is full, one of the pool's own regions is freed instead: a free in the driver
-     * waits for all work of the context. */
+    /* The device is full: a free of one of the pool's own regions makes the driver wait as well. */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 

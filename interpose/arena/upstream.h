@@ -20,8 +20,8 @@ uint64_t bfc_upstream_releases_of_others(void);
 void bfc_upstream_note_release(void);
 
 /*
- * For code that makes a pool grow by other driver calls (interpose/features/pages/). The arena's
- * context must be current.
+ * For code that makes a pool grow by driver calls of its own (interpose/features/pages/). The
+ * arena's context must be current.
  *
  * bfc_upstream_charge counts `bytes` against BFC_LIMIT, and checks that BFC_RESERVE stays free on
  * the device and, unless `is_first`, that no other job waits for the memory. On an error nothing is
@@ -37,13 +37,13 @@ enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint6
 void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /* Waits for all work of the arena's context as the driver's own free does, even during a stream
- * capture: it allocates and frees device memory, and that free waits. Returns the driver's error,
- * which may be one of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there was no memory that could be
- * freed. No capture may forbid the calling thread to free. */
+ * capture: it allocates device memory and frees it, and that free waits. Returns the driver's
+ * error, which may be one of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there was nothing that could
+ * be freed. The caller has checked that no capture forbids the calling thread to free. */
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Waits for all work of the arena's context without device memory, by a call that waits in practice
- * but is not documented to. After such a wait a free of the program may return, but no block may be
+/* Waits for all work of the arena's context by a call that needs no device memory. That it waits
+ * was seen, but is not documented: after it a free of the program may return, but no block may be
  * handed out because of it. CUDA_ERROR_OUT_OF_MEMORY: there is no memory for the call. */
 CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena);
 

@@ -33,8 +33,8 @@ static bool has_feature(const char *name) {
     return false;
 }
 
-/* If the variable's value needs the feature, replaces it by `without`. Complains, and returns true,
- * only if the user had set the replaced value, that is if it was not the default. */
+/* If the variable's value needs the feature, replaces it by `without`. Complains and returns true
+ * only if the replaced value was not the default, which means that the user had asked for it. */
 static bool settle_need(struct bfc_options *options, const struct need *need,
                         void (*complain)(void *context, const char *line), void *context) {
     const struct bfc_option *option = bfc_option_find(need->variable);
@@ -60,8 +60,8 @@ unsigned bfc_left_out_settle(struct bfc_options *options,
     unsigned told = 0;
     for (size_t i = 0; i < 2 * sizeof needs / sizeof needs[0]; i++) {
         const struct need *need = &needs[i % (sizeof needs / sizeof needs[0])];
-        /* each variable is looked at twice: in between bfc_options_choose_for_sleep sets some, for
-         * which features may be missing, too */
+        /* the list is gone through twice: in between, bfc_options_choose_for_sleep sets variables
+         * that may need missing features, too */
         if (i == sizeof needs / sizeof needs[0])
             bfc_options_choose_for_sleep(options);
         if (!has_feature(need->feature))

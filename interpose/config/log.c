@@ -22,8 +22,8 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-/* Writes a message. `number` is how often the message has occurred, which is written at its end; 0:
- * it is not written. */
+/* Writes a message. If `number` is not 0, it is written at the message's end: how often the message
+ * has occurred. */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
     size_t used = strlen(line);

@@ -14,25 +14,18 @@
 #include "base/compiler.h"
 #include "interpose/config/options.h"
 
-/*
- * From now on, messages of levels up to `*level` are written. `level` lies in memory that the
- * kernel sets to zero in a forked child, so that the child writes none.
- */
+/* From now on, messages of levels up to `*level` are written. `level` must lie in memory that the
+ * kernel sets to zero in a forked child: 0 means off, so the child writes none. */
 void bfc_log_begin(const int *level);
 
-/*
- * Whether a message of this level would be written; if not, the caller can skip the work of
- * preparing it.
- */
+/* Whether a message of this level would be written. If not, the caller need not prepare it. */
 bool bfc_log_shows(enum bfc_log_level level);
 
 /* Writes a message of one line. `format` has no newline. */
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/*
- * Writes a message that may come often. `*seen` counts the calls: the messages of the first 8 are
- * written, then those of the 16th, 32nd, 64th and so on, each with its number.
- */
+/* Writes a message that may come often. `*seen` counts those that BFC_LOG lets through. The first 8
+ * are written, then the 16th, 32nd, 64th and so on; these end with their number. */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

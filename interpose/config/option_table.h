@@ -50,9 +50,9 @@ struct bfc_options {
     double split_ratio;
     struct bfc_amount split_slack;
     uint64_t max_split; /* free blocks from this size on are not split; UINT64_MAX: all are */
-    int roundup;        /* 0: no rounding; else each power of two has 1 << (roundup - 1) sizes */
+    int roundup;        /* 0: none; else 1 << (roundup - 1) sizes between two powers of two */
     uint64_t bypass_above;
-    /* a number of bytes, or a fraction of the limit or of the device's memory, whichever is less */
+    /* bytes, or a fraction of the smaller of the limit and the device's memory */
     struct bfc_amount gc_threshold;
     bool yield;
     unsigned last_resort; /* bit r: enum bfc_rung r may be tried before an allocation fails */
@@ -60,8 +60,8 @@ struct bfc_options {
     double sleep_idle, sleep_quantum; /* seconds; below 0: the word none */
     char sleep_to[256]; /* where memory is copied to: a folder's path, or the word memory */
     double trim_idle; /* seconds after which idle regions are given back; below 0: they are kept */
-    /* whether dlopen's flag RTLD_DEEPBIND is kept (1) or removed (0); resolve.c reads the variable
-     * before the options are read */
+    /* whether dlopen's flag RTLD_DEEPBIND is kept (1) or removed (0); resolve.c does not use this
+     * field, since it needs the value before the options are read */
     int deepbind;
     int runtime;      /* enum bfc_runtime_mode */
     int gate;         /* enum bfc_gate */

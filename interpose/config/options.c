@@ -247,9 +247,9 @@ void bfc_options_choose_for_sleep(struct bfc_options *options) {
         choose_unless_given(options, "BFC_WAIT", "86400");
 }
 
-/* Sets the options that BFC_MODE can choose, except those with a value of their own: first to their
- * defaults, since an earlier BFC_MODE may have chosen other values, then to the values of the
- * present mode. */
+/* Sets the options that BFC_MODE can choose, except those that have a value of their own. They
+ * first get their defaults, since an earlier BFC_MODE may have chosen other values, and then what
+ * the present mode chooses. */
 static void apply_mode(struct bfc_options *options) {
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < CHOICES; i++) {
@@ -316,7 +316,7 @@ static void write_complaint(const struct complaint *complaint, const char *forma
 }
 
 /* Complains about a value that is not accepted, and says which value holds instead: the default, or
- * that of a settings file, since those are read before the environment. */
+ * that of a settings file, which has been read before. */
 static void complain_malformed(const struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];
@@ -331,7 +331,7 @@ static void complain_malformed(const struct complaint *complaint, const struct b
 }
 
 /* Returns how many letters have to be inserted, left out or changed to turn `a` into `b`, by
- * dynamic programming with one row (V. Levenshtein, 1966); UINT64_MAX: a name is longer than 63
+ * dynamic programming with one row (V. Levenshtein, 1966); UINT64_MAX: `a` or `b` is longer than 63
  * bytes. */
 static uint64_t name_distance(const char *a, const char *b) {
     enum { LONGEST = 63 };
@@ -381,8 +381,8 @@ static bool is_of_our_builds(const char *name) {
            strncmp(name, "BFC_TEST_", 9) == 0 || strncmp(name, "BFC_STRESS_", 11) == 0;
 }
 
-/* Reads one NAME=value of the environment. With `former`, reads it only if NAME is an option's
- * former name, otherwise only if NAME is not one. False: the variable is unknown or malformed. */
+/* Reads one NAME=value of the environment. `former`: reads only former names of options; otherwise
+ * only names that are not former ones. False: the variable is unknown or malformed. */
 static bool read_variable(struct bfc_options *options, const char *variable, bool former,
                           const struct complaint *complaint) {
     const char *equals = strchr(variable, '=');
@@ -412,7 +412,7 @@ static unsigned read_variables(struct bfc_options *options, char *const *environ
     return errors;
 }
 
-/* Whether `amount` is above `limit` on every device; false if that depends on the device's size. */
+/* Whether `amount` is above `limit` on a device of any size. */
 static bool is_above(const struct bfc_amount *amount, const struct bfc_amount *limit) {
     if (amount->fraction > 0)
         return limit->fraction > 0 && amount->fraction > limit->fraction;

@@ -50,8 +50,8 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total);
 void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
                            struct bfc_pool_config *config);
 
-/* Resets each variable that needs an optional feature (build option -Dfeatures) that this build
- * lacks to the value that means "without it". Calls `complain` with one complete line (no newline)
+/* For each variable that needs an optional feature (build option -Dfeatures) which this build
+ * lacks, sets the value that does not need it. Calls `complain` with one complete line (no newline)
  * for each whose value was not its default, and returns how many there were. */
 unsigned bfc_left_out_settle(struct bfc_options *options,
                              void (*complain)(void *context, const char *line), void *context);

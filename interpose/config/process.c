@@ -21,9 +21,9 @@
 #include "interpose/host/scratch.h"
 #include "interpose/table/feature.h"
 
-/* Returns the address of a variable of the C library, or of a NULL pointer if it has none. The
- * variable is looked up at run time, because a linked reference would have to be resolved at the
- * start of every process. */
+/* Returns the address of a variable of the C library; if there is none of this name, the address of
+ * a NULL pointer. The variable is looked up at run time, because the loader would have to resolve a
+ * linked reference at the start of every process, even of one without CUDA. */
 static void *libc_variable(const char *name) {
     static void *nothing;
     void *variable = bfc_bound_function(name);
@@ -61,9 +61,9 @@ static bool executable_matches(const char *patterns) {
     return called && bfc_patterns_match(patterns, called);
 }
 
-/* Whether compute-sanitizer runs this program. It compares accesses with the driver's allocations,
- * which would be the pool's whole regions. It sets the variables that are read here (observed with
- * version 12.9). */
+/* Whether compute-sanitizer runs this program. It checks accesses against the driver's allocations,
+ * so it would take each region of a pool for one allocation. It sets the variables that are read
+ * here (observed with version 12.9). */
 static bool is_watched(void) {
     const char *injected = getenv("NVTX_INJECTION64_PATH");
     return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
@@ -71,9 +71,8 @@ static bool is_watched(void) {
 }
 
 /* Returns the variable that disables the library, or NULL. A variable that limits pooling
- * (BFC_OPTION_BINDING) disables the library if its value cannot be read, since pooling without that
- * limit would be less safe than what the user asked for; with BFC_STRICT=1 allocations fail
- * instead. */
+ * (BFC_OPTION_BINDING) does so if its value cannot be read, since pooling without that limit would
+ * be less safe than what the user asked for. With BFC_STRICT=1 allocations fail instead. */
 static const char *find_objection(const struct bfc_options *options) {
     if (options->disable)
         return "BFC_DISABLE";
@@ -84,8 +83,8 @@ static const char *find_objection(const struct bfc_options *options) {
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
 }
 
-/* Drivers before CUDA 12.5 cannot record the events that fences need, so every free must wait.
- * Returns true if BFC_FREE asked for something else. */
+/* Sets the free mode to sync if the driver is older than CUDA 12.5: it cannot record the events
+ * that fences need, so every free must wait. Returns true if the mode was another one. */
 static bool fall_back_to_sync(struct bfc_options *options) {
     const struct bfc_driver *driver = bfc_driver();
     if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_fence)
@@ -107,9 +106,9 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
 }
 
 /* Whether the process has more rights than the user who started it (setuid, with
- * /etc/ld.so.preload): then that user's files and variables must not steer it, nor make it write
- * files. getauxval is looked up at run time, because a linked reference to it would add a symbol
- * version to check at the start of every process. */
+ * /etc/ld.so.preload): then this user's files and variables must not change what it does, nor make
+ * it write files. getauxval is looked up at run time, because a linked reference to it would add a
+ * symbol version that the loader checks at the start of every process. */
 static bool has_more_rights(void) {
     unsigned long (*get)(unsigned long);
     *(void **)&get = bfc_bound_function("getauxval");
@@ -130,9 +129,9 @@ static unsigned read_settings(struct bfc_process *process) {
     return errors + bfc_left_out_settle(options, keep_complaint, process);
 }
 
-/* Maps memory of zeros for the process's state. The kernel sets it to zero in any child with a copy
- * of this process's memory, even after a raw clone, which calls no atfork handler. NULL: the host
- * has no memory, or the kernel is older than Linux 4.14, which cannot do that. */
+/* Maps memory of zeros for the process's state. In any child with a copy of this process's memory
+ * the kernel sets it to zero, even after a raw clone, which calls no atfork handler. NULL: the host
+ * has no memory, or the kernel is older than Linux 4.14 and has no MADV_WIPEONFORK. */
 static struct bfc_process *map_process(void) {
     struct bfc_process *process = bfc_scratch_begin(sizeof *process);
     if (process && madvise(process, sizeof *process, MADV_WIPEONFORK) != 0) {
@@ -202,7 +201,8 @@ bool bfc_process_read_options(struct bfc_options *options) {
     return pools;
 }
 
-/* In a forked child the state may be all zeros; then `usual` has no flag left to clear. */
+/* Needs no check of `alive`: in a forked child the state is all zeros, so no flag is left to
+ * clear. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)

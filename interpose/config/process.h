@@ -1,9 +1,9 @@
 /*
  * The state of the whole process: its options, and whether the library may serve its allocations.
+ * It is made at the first allocation.
  *
- * The state is made at the first allocation. CUDA is unusable in a forked child, so there all calls
- * are forwarded to the driver: the state lies in memory that the kernel sets to zero in a forked
- * child, so that `alive` is false there.
+ * CUDA is unusable in a forked child, so there all calls are forwarded to the driver. The state
+ * lies in memory that the kernel sets to zero in a forked child, so that `alive` becomes false.
  */
 #ifndef BFC_INTERPOSE_PROCESS_H
 #define BFC_INTERPOSE_PROCESS_H
@@ -15,10 +15,10 @@
 #include "interpose/config/log.h"
 #include "interpose/config/options.h"
 
-/* Flags of struct bfc_process: while both are set, a call need not check the rest of that state. */
+/* Flags of struct bfc_process: while both are set, a call need not check the other fields. */
 enum bfc_usual {
-    /* Allocations may come from a pool, neither a trace nor leaks are recorded, and the driver has
-     * all calls that pooling needs. */
+    /* Allocations may come from a pool, no trace and no leaks are recorded, and the driver has all
+     * calls that pooling needs. */
     BFC_USUAL_CALLS = 1,
     BFC_USUAL_FREES = 2, /* no job waits for memory, so a free need not tell anyone */
     BFC_USUAL = 3,
@@ -49,8 +49,8 @@ static inline bool bfc_process_is_usual(void) {
     return LIKELY(process && bfc_load_relaxed(&process->usual) == BFC_USUAL);
 }
 
-/* Whether this is a forked child. None of the library's threads run in a child, and locks that
- * other threads held at the fork are never released. Also false before the state is made. */
+/* Whether this is a forked child; false also if the state is not made yet. In a child, none of the
+ * library's threads run, and locks that other threads held at the fork are never released. */
 static inline bool bfc_process_is_forked(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && !process->alive;

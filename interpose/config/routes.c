@@ -1,4 +1,4 @@
-/* The ways by which each hook was found, in a hash table by the address of the hook's name. */
+/* Records in which ways each hook was found, in a hash table by the address of its name. */
 #include "interpose/config/routes.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ static struct place {
     unsigned seen;    /* atomic: bit r is set if the hook was found in way r (enum bfc_route) */
 } places[PLACES];
 
-static bool begun; /* atomic: whether BFC_LOG is known, so that bfc_routes_note itself logs */
+static bool begun; /* atomic: whether BFC_LOG is known, so that bfc_routes_note logs at once */
 
 static void write_route(const char *name, unsigned route) {
     static const char *const words[BFC_ROUTES] = {"the symbol table", "dlsym", "cuGetProcAddress",
@@ -36,8 +36,8 @@ static struct place *place_of_name(const char *name) {
     return NULL;
 }
 
-/* Sets the bit of `route`, and then reads `begun`, while bfc_routes_begin sets `begun` and then
- * reads the bits. So each way by which a hook was found is logged, perhaps twice. */
+/* Sets the bit of `route` and then reads `begun`; bfc_routes_begin sets `begun` and then reads the
+ * bits. So if both run at once, at least one of them logs the route, perhaps both. */
 void bfc_routes_note(const char *name, enum bfc_route route) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << route) & 1u << route) &&

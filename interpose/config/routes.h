@@ -8,8 +8,8 @@
 #define BFC_INTERPOSE_ROUTES_H
 
 enum bfc_route {
-    /* the loader found the hook in the driver's symbol table, or had filled a pointer from that
-     * table, and the library has redirected the table or the pointer */
+    /* the loader bound a reference to the hook, since the driver's symbol table was redirected, or
+     * the library redirected a reference that was bound to the driver before */
     BFC_ROUTE_SYMBOL_TABLE,
     BFC_ROUTE_DLSYM,        /* the program looked the hook up by dlsym or dlvsym */
     BFC_ROUTE_PROC_ADDRESS, /* the program looked the hook up by cuGetProcAddress */
@@ -17,8 +17,8 @@ enum bfc_route {
     BFC_ROUTES,
 };
 
-/* Records that `name` was found by `route`. The pointer `name` is kept, and must be the same for
- * the same name. */
+/* Records that the hook `name` was found by `route`. The pointer is kept, and a hook's name must
+ * always be given as the same pointer. */
 void bfc_routes_note(const char *name, enum bfc_route route);
 
 /* To be called once the options are read: logs what was recorded so far. What is recorded later is

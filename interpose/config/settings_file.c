@@ -80,8 +80,8 @@ static void report_unknown(struct reading *reading, const char *name) {
                 nearest ? "?" : "");
 }
 
-/* Reads one line, and changes `text`. A file is read twice, and a line that is not understood is
- * reported in the first of the two passes. */
+/* Reads one line, and overwrites parts of `text`. A file is read twice; a line that is not
+ * understood is reported in the first of the two passes only. */
 static void read_line(struct reading *reading, char *text, size_t length) {
     char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')
@@ -121,7 +121,7 @@ static void read_lines(struct reading *reading, const char *text) {
     }
 }
 
-/* Reads a whole file. Returns its length, or -1 with errno set (EFBIG: it is longer than
+/* Reads a whole file. Returns its length, or -1 with errno set (EFBIG: it is not shorter than
  * `size`). */
 static ssize_t read_whole(int file, char *text, size_t size) {
     size_t used = 0;
@@ -169,8 +169,8 @@ static void read_open_file(struct reading *reading, int file, bool only_own, cha
 }
 
 /* Reads one settings file. With `only_own`, refuses a file that belongs to neither the effective
- * user nor root, since settings tell the library where to write files. Returns the number of
- * complaints. */
+ * user nor root, or that everyone may write, since settings tell the library where to write files.
+ * Returns the number of complaints. */
 static unsigned read_file(struct bfc_options *options, const char *path, bool only_own,
                           const struct bfc_settings_listener *listener) {
     struct reading reading = {.options = options, .listener = listener, .path = path};
@@ -186,7 +186,7 @@ static unsigned read_file(struct bfc_options *options, const char *path, bool on
         report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
         report_line(&reading, " links in a circle");
-        /* other errors, such as a home folder that cannot be entered, mean that there is no file */
+        /* other errors, such as a home folder that cannot be entered, count as a missing file */
     }
     bfc_cancel_restore(cancel);
     return reading.errors;

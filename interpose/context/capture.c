@@ -22,8 +22,8 @@ struct capture {
     struct capture *next;
 };
 
-/* Stands for all captures of which the library does not know stream and mode. Once in the list, it
- * stays. */
+/* Stands for all captures whose stream and mode the library does not know. It never sees them end,
+ * so this entry stays in the list for ever. */
 static struct capture unknown_capture = {
     .stream = (CUstream)&unknown_capture, /* an address that is no stream's handle */
     .context = (CUcontext)&unknown_capture,
@@ -49,8 +49,8 @@ static unsigned count_under_way(void) {
 }
 
 /* Enters the gate if no thread begins a capture and nothing captures. A thread that begins a
- * capture sets CLOSED, increments the count of captures and clears CLOSED. Both threads update
- * `gate` atomically, so the second check of the count here sees the new count. */
+ * capture sets CLOSED, increments the count of captures and clears CLOSED. So a thread that finds
+ * CLOSED clear after that also sees the new count, when it checks the count once more. */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
         if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
@@ -84,8 +84,8 @@ static bool no_wait_is_under_way(void *unused) {
     return under_way == 0;
 }
 
-/* Waits, a second at most, until no thread waits on the host for a whole context. No such wait
- * begins meanwhile, because bfc_capture_seen is set. */
+/* Waits, a second at most, until no thread is in a host wait (bfc_capture_enter_wait). None begins
+ * meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
     bfc_await(no_wait_is_under_way, NULL, BFC_NS_PER_SECOND);
 }
@@ -155,8 +155,8 @@ static CUcontext current_context(void) {
     return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
-/* Returns the context of a stream, or for a default stream the current context. The driver is
- * asked, since the context of another stream need not be current. */
+/* Returns the context of a stream: for a default stream it is the current context. For another
+ * stream the driver is asked, since the context of that stream need not be current. */
 static CUcontext context_of_stream(CUstream stream, bool default_stream) {
     CUcontext context = NULL;
     const struct bfc_driver *driver = bfc_driver();
@@ -166,16 +166,16 @@ static CUcontext context_of_stream(CUstream stream, bool default_stream) {
                : current_context();
 }
 
-/* Whether `stream` means the calling thread's own default stream. `per_thread`: the call was a
- * per-thread variant, for which 0 means that stream. */
+/* Whether `stream` means the calling thread's own default stream. With `per_thread`, the program
+ * has called a per-thread variant, for which handle 0 means that default stream. */
 static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
 
 static void end_thread(void *unused);
 
-/* Registers end_thread to be called at the end of this thread, because the thread's default stream
- * ends with it, and so does a capture of that stream. */
+/* Makes this thread call end_thread when it ends, because its default stream ends with it, and so
+ * does a capture of that stream. */
 static void watch_thread(void) {
     static __thread bool watched INITIAL_EXEC;
     bfc_at_thread_exit(&watched, end_thread);
@@ -237,9 +237,9 @@ bool bfc_capture_began_unknown(CUresult result) {
     return first;
 }
 
-/* Exchanges the thread's capture mode with `*mode`, and tries again if that fails. Without relaxed
- * mode, the library's own calls could break captures; with relaxed mode left set, the program's
- * later calls could. */
+/* Exchanges the thread's capture mode with `*mode`, and tries again if that fails. In another mode
+ * than relaxed, the library's own calls could break captures. If the thread stayed in relaxed mode,
+ * later calls of the program could. */
 static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
     BFC_TRY_HARD(result, driver->cuThreadExchangeStreamCaptureMode(mode));
     (void)result;
@@ -252,16 +252,16 @@ CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     return mode;
 }
 
-/* `mode` is what bfc_capture_relax returned. If that is relaxed, the mode was not changed. */
+/* `mode` is what bfc_capture_relax returned. If `mode` is relaxed, nothing was changed. */
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
         exchange_mode(driver, &mode);
 }
 
-/* Whether the driver would refuse a call of this thread because of the capture. By the driver's
- * rules, a thread in relaxed mode is never refused; any other thread is refused during its own
- * capture unless that is a relaxed one; a thread in global mode also during a global capture of
- * another thread. */
+/* Whether the driver would refuse a call of this thread because of the capture. A thread in relaxed
+ * mode is never refused; the caller has ruled that out. Any other thread is refused during a
+ * capture that it has begun itself, unless that is a relaxed one. A thread in global mode is also
+ * refused during a global capture of another thread. */
 static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         /* a capture of unknown mode may forbid anything, so the call is left to the driver */
@@ -352,8 +352,8 @@ static bool is_of_context(const struct capture *capture, const void *context) {
 }
 
 /* Forgets the captures of a thread that is ending. The driver is not asked, since it may have
- * forgotten the thread already. If no capture is left, blocks that were freed during captures get
- * their fence when a thread next looks for completed fences. */
+ * forgotten the thread already. If no capture is left, blocks that were freed during captures get a
+ * fence when a thread next looks for completed fences. */
 static void end_thread(void *unused) {
     (void)unused;
     forget_captures(is_of_thread, NULL);

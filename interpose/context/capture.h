@@ -2,9 +2,11 @@
  * The gate: a process-wide lock between stream captures and the library's own driver calls.
  *
  * A call that records or awaits an event for a whole context fails while any stream of that context
- * captures, and invalidates the capture; and a capture can spread from context to context. So a
- * call that begins a capture holds the gate alone. The library's own calls, which must not block,
- * hold it together, and only while nothing captures. No thread waits on the host inside the gate.
+ * captures, and invalidates the capture; and a capture can spread from context to context. So the
+ * library makes such calls, which must not block, inside the gate. Many threads may be inside at
+ * once, but only while nothing captures. A thread that begins a capture waits until the gate is
+ * empty, and lets no other thread in until the capture has begun. No thread waits on the host
+ * inside the gate.
  */
 #ifndef BFC_INTERPOSE_CAPTURE_H
 #define BFC_INTERPOSE_CAPTURE_H
@@ -50,11 +52,11 @@ static inline bool bfc_capture_was_seen(void) {
  * returns NULL, the process has begun one: the wait must not be made, and bfc_capture_leave_wait
  * not be called.
  *
- * The process's first captures wait, a second at most, until such host waits are over, before they
- * begin: a host wait may itself need what the capturing thread does next, and it harms the capture
- * only if it had not entered the driver yet. A thread that waits first counts its wait, and one
- * that begins a capture first sets bfc_capture_seen; only then does each check the other's
- * variable. So at least one of the two threads sees the other.
+ * A capture does not begin until such host waits are over: one that entered the driver later would
+ * invalidate the capture. The thread that begins the capture waits for them a second at most,
+ * because a host wait may itself depend on what this thread does next. No host wait is overlooked:
+ * a host wait is first counted, and then bfc_capture_seen is read. A thread that begins a capture
+ * first sets bfc_capture_seen, and then reads the counts.
  */
 /* Number of counters of host waits: many, so that threads rarely write the same cache line. */
 #define BFC_WAITS 64
@@ -80,14 +82,14 @@ static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
 bool bfc_gate_enter(void);
 void bfc_gate_leave(void);
 
-/* Enters the gate even while something captures. It only keeps further captures from beginning, so
- * it is for calls that do not affect captures under way. */
+/* Enters the gate even while something captures, and so only keeps further captures from beginning.
+ * For calls that do not affect captures under way. */
 void bfc_gate_hold(void);
 
 /* A part of the gate with a lock of its own, for calls that take that lock anyway. A thread that
- * begins a capture closes the gate, then shuts each part, and waits until no call is inside the
- * gate or a part. A thread must not enter a part while it waits for the gate, nor enter the gate
- * while it is inside a part. */
+ * begins a capture closes the gate, sets `shut` in each part, and waits until no call is inside the
+ * gate or a part. A thread inside a part must not enter the gate nor wait for it: the thread that
+ * begins a capture may be waiting until the part is empty. */
 struct bfc_gate_part {
     /* guards all fields but `next`, and the data of calls that use this part */
     struct pool_lock lock;
@@ -100,9 +102,9 @@ void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part));
 void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 
-/* Whether a call may enter this part of the gate. The caller holds the part's lock. False: if
- * `shut` is set, release the lock, call bfc_gate_part_await and ask again; else something
- * captures. */
+/* Whether a call may enter this part of the gate. The caller holds the part's lock. False with
+ * `shut` set: a capture begins; release the lock, call bfc_gate_part_await and ask again. False
+ * otherwise: something captures. */
 static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {
     return !gate_part->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
@@ -134,19 +136,20 @@ static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstream
 }
 
 /* A driver call that begins a capture is enclosed by bfc_capture_begin, which closes the gate, and
- * one of bfc_capture_began and, for a call that the library does not know,
- * bfc_capture_began_unknown, which open it again. A capture of unknown mode is taken to forbid all
- * calls until a hook sees it end, and one that an unknown call began, for ever. */
+ * bfc_capture_began or, if the library does not know the call, bfc_capture_began_unknown, which
+ * open it again. A capture of unknown mode is taken to forbid all calls until a hook sees its end.
+ * The end of one that an unknown call began is never seen. */
 #define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
 void bfc_capture_begin(void);
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);
-/* returns whether this is the process's first capture that began by such a call */
+/* returns whether this is the process's first capture that a call unknown to the library began */
 bool bfc_capture_began_unknown(CUresult result);
 
-/* These functions remove captures that are over from the list. bfc_capture_review asks the driver
- * about each capture, after the program has ended one. bfc_capture_ended removes those of a stream,
- * when its capture has ended or before the stream is destroyed; bfc_capture_context_ended removes
- * those of a context that has ended. True: the last capture was removed. */
+/* These functions remove captures that are over from the list. bfc_capture_review, called after the
+ * program has ended a capture, asks the driver about each. bfc_capture_ended removes the captures
+ * of a stream, after its capture has ended or before the stream is destroyed;
+ * bfc_capture_context_ended removes the captures of a context that has ended. True: the last
+ * capture was removed. */
 bool bfc_capture_review(const struct bfc_driver *driver);
 bool bfc_capture_ended(CUstream stream, bool per_thread);
 bool bfc_capture_context_ended(CUcontext context);

@@ -47,15 +47,15 @@ static void forget_known(struct known *known) {
     bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
-/* Adds a context, unless it is known already. If the table is full, the context is only counted and
- * the count never falls, so that from then on there are always several contexts. The caller holds
- * the lock. */
+/* Adds a context, unless it is known already. If the table is full, only the count rises, and it
+ * never falls again, so that from then on there are always several contexts. The caller holds the
+ * lock. */
 static struct known *add_known(CUcontext context, unsigned long long id) {
     static uint64_t added;
     struct known *known = find_known(context);
     if (known && (!id || known->id == id))
         return known;
-    /* the entry's context ended by a call without a hook, and the new one got its handle */
+    /* the entry's context ended by a call without a hook: its handle now means another context */
     if (known)
         forget_known(known);
     bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
@@ -153,8 +153,8 @@ bool bfc_contexts_open(CUcontext context, uint64_t number) {
     return same || !number;
 }
 
-/* Whether the context has ended by a call without a hook. A handle that now means another context
- * proves it. A dead handle proves it only if no hook is just about to end the context. */
+/* Whether the context has ended by a call without a hook: its handle now means another context, or
+ * none, although no hook is about to end the context. */
 static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
     CUcontext context = bfc_load_acquire(&known->context);
     enum bfc_handle handle =

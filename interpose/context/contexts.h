@@ -1,13 +1,13 @@
 /*
- * The known contexts: those of this process that the library has learned of. Each may copy to and
- * from the memory of all others, with or without peer access, and no fence of one context orders
+ * The known contexts: those of this process that the library has learned of. A context may copy to
+ * and from the memory of any other, with or without peer access, and no fence of one context orders
  * the work of another. So mode ordered (BFC_FREE) reuses memory before its work is complete only
  * while there is one context.
  *
  * A context becomes known before it can do work: by a hook of the call that makes it or makes it
  * current, by its first allocation, or, if no hook sees it, when the driver is asked for primary
- * contexts. An added context is settled once the host has waited for the fences under which blocks
- * were handed out before. A green context is a part of its device's primary context. Thread-safe;
+ * contexts. It is settled once the host has waited for the fences of the blocks that mode ordered
+ * had handed out before. A green context is a part of its device's primary context. Thread-safe;
  * allocates nothing.
  */
 #ifndef BFC_INTERPOSE_CONTEXTS_H
@@ -20,14 +20,14 @@
 /* the number of known contexts; other files use bfc_contexts_are_several */
 extern unsigned bfc_contexts_known HIDDEN;
 
-/* Whether more than one context is known. A thread that adds a context does so before it asks, so
- * if two threads add contexts at once, at least one of them sees both. */
+/* Whether more than one context is known. A thread adds a new context before it asks, so if two
+ * threads add contexts at once, at least one of them sees both. */
 static inline bool bfc_contexts_are_several(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);
 }
 
 /* Whether the context is known and settled, and its handle still means that context. Cheap enough
- * for calls that programs make often: a few loads and one question to the driver. */
+ * for calls that programs make often: a few loads and one driver call. */
 bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context);
 
 void bfc_contexts_add(CUcontext context);
@@ -70,8 +70,8 @@ static inline bool bfc_contexts_hide(void) {
     return UNLIKELY(bfc_load_acquire(&bfc_contexts_may_hide));
 }
 
-/* Asks the driver for an active primary context that is not known yet, adds it and returns it.
- * NULL: there is none, or, if `*unknown` is set, the driver did not answer. */
+/* Looks for an active primary context that is not known yet, adds it and returns it. NULL: there is
+ * none; or, with `*unknown` set to true, the driver did not answer. */
 CUcontext bfc_contexts_search(const struct bfc_driver *driver, bool *unknown);
 
 #endif

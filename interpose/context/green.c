@@ -47,8 +47,8 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = bfc_context_id(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : find_room(driver);
-    /* no other thread looks for this entry meanwhile: its old context has ended, and the program
-     * does not have the new one yet */
+    /* an entry that is used again can be overwritten: no thread looks for its old context, which
+     * has ended, nor for the new one, whose handle the program does not have yet */
     if (green) {
         bfc_store_relaxed(&green->context, context);
         bfc_store_relaxed(&green->id, id);

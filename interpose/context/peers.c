@@ -49,7 +49,7 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
-    /* the number of known contexts decides how mode ordered reuses memory, so both are added */
+    /* mode ordered depends on how many contexts are known, so both become known here */
     bfc_contexts_add(accessor);
     bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);

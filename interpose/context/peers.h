@@ -30,9 +30,9 @@ static inline bool bfc_peers_known(void) {
  * BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
-/* The functions below tell which devices may access the owner's memory now, for memory that belongs
- * to a device and not to a context (interpose/features/pages/page_backing.h). For that each pair
- * also holds the accessor's device, and whether its access is enabled. */
+/* The functions below tell which devices may access the owner's memory now. Pages need that, since
+ * access to them is given to devices, not to contexts (interpose/features/pages/page_backing.h). So
+ * each pair also holds the accessor's device, and whether its access is enabled. */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Records that access was enabled or disabled (`on`), if the two contexts are a pair. */
@@ -45,8 +45,8 @@ size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEE
 /* Whether any context of the device may access the owner's memory now. */
 bool bfc_peers_device_may(CUcontext owner, CUdevice device);
 
-/* bfc_peers_forget removes all pairs of a context that has ended. bfc_peers_forget_pair removes one
- * pair, when all work of the accessor is complete; NULL stands for any context. */
+/* bfc_peers_forget removes all pairs of a context that has ended. bfc_peers_forget_pair removes the
+ * pair, once all work of the accessor is complete; an argument NULL stands for any context. */
 void bfc_peers_forget(CUcontext context);
 void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner);
 

@@ -52,8 +52,8 @@ CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) 
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
-    /* Retains the primary context, which alone tells its handle. While it is active that creates
-     * nothing, and the release at the end undoes it. */
+    /* Only a retain tells the primary context's handle. The context is active, so the retain makes
+     * nothing new; the release below undoes it. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||

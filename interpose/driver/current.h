@@ -8,9 +8,9 @@
 
 #include "interpose/driver/driver.h"
 
-/* bfc_current_enter makes the context current, which it usually is already, and sets `*pushed`,
- * which is to be passed to bfc_current_leave. On an error nothing has changed, and
- * bfc_current_leave need not be called. */
+/* bfc_current_enter makes the context current if it is not so already, and sets `*pushed`, which
+ * the caller passes to bfc_current_leave. On an error nothing has changed, and bfc_current_leave
+ * need not be called. */
 CUresult bfc_current_enter(const struct bfc_driver *driver, CUcontext context, bool *pushed);
 void bfc_current_leave(const struct bfc_driver *driver, bool pushed);
 

@@ -33,8 +33,8 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
 static struct bfc_driver driver; /* the real driver's functions; a process has one driver */
 
 /* Stores the functions that the first thread has looked up. If a second thread looks them up at the
- * same time, its result is dropped: it may have found the library's hooks, because the first thread
- * may have redirected the driver's symbol table to those already. */
+ * same time, its result is dropped: the first thread may have redirected the driver's symbol table
+ * already, so that the second one found the library's hooks in place of the driver's functions. */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     static bool writing;
     static const struct bfc_driver *written;

@@ -2,8 +2,8 @@
  * The real driver: its functions, found in the libcuda.so.1 that the program itself has loaded.
  *
  * Nothing here loads the driver. Calls through these pointers reach the driver, not the library's
- * hooks. Parameters are written out, since cuda.h's macros would turn the names of old variants
- * into those of new ones.
+ * hooks. The functions' types are written out and not taken from cuda.h, whose macros turn the
+ * names of old variants into those of new ones.
  */
 #ifndef BFC_INTERPOSE_DRIVER_H
 #define BFC_INTERPOSE_DRIVER_H
@@ -87,9 +87,9 @@ const struct bfc_driver *bfc_driver_find(void);
 
 /* Only interpose/entry/binding.c, which finds the driver, calls the following three functions.
  * bfc_driver_set_finder sets the function that bfc_driver_find calls. bfc_driver_read looks up the
- * functions in the loaded library; if several threads do so, the first one's result is used.
- * bfc_driver_publish makes the functions known to all threads; if its argument `can_pool` is false,
- * it also clears the driver's `can_pool`. */
+ * functions in the loaded library; if several threads do so, all get the first one's result.
+ * bfc_driver_publish makes that result known to all threads. With a false `can_pool` it also clears
+ * the driver's own `can_pool`, so that nothing is pooled. */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);
 void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
@@ -102,15 +102,15 @@ static inline const struct bfc_driver *bfc_driver(void) {
 }
 
 /* For a hook: declares `driver`, or returns an error if the driver lacks the call or none is
- * loaded. A program can get a hook before it loads a driver, by dlvsym with the version of this
- * library. */
+ * loaded. Even before a driver is loaded, a program can get a hook, by dlvsym with this library's
+ * version. */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
 /* Declares `result`, and makes a call up to 8 times, until it succeeds. For calls whose failure
- * would leave the program or the library in a state that no later call mends. */
+ * would leave the program or the library in a wrong state that no later call puts right. */
 #define BFC_TRY_HARD(result, call)                                                                 \
     CUresult result = CUDA_ERROR_UNKNOWN;                                                          \
     for (int tries_ = 0; tries_ < 8 && result != CUDA_SUCCESS; tries_++)                           \

@@ -2,10 +2,9 @@
  * The driver calls that have a hook (interpose/entry/hooks.c), in tables of rows that say what the
  * hook does.
  *
- * Each row begins with the call's NAME and parameters. Only hooks.c uses the other columns, which
- * are written with its functions and macros; there `driver` is the real driver and `real` its
- * function of this name. A column `place` is the device whose memory the call takes
- * (interpose/reuse/give_back.h).
+ * Each row begins with the call's NAME and parameters. The other columns are code that hooks.c puts
+ * into the hook; there `driver` is the real driver and `real` its function of this name. A column
+ * `place` tells from which device the call takes memory (interpose/reuse/give_back.h).
  */
 #ifndef BFC_INTERPOSE_HOOKED_CALLS_H
 #define BFC_INTERPOSE_HOOKED_CALLS_H
@@ -20,16 +19,16 @@ typedef unsigned long long bfc_cuda_flags;
 /* Two rows with equal columns: for a call, and for its variant whose name ends in `ending`. */
 #define BFC_BOTH(X, ending, name, ...) X(name, __VA_ARGS__) X(name##ending, __VA_ARGS__)
 
-/* Two rows: for a call, and for its variant whose stream 0 is the calling thread's own default
- * stream. BFC_TWINS adds a last column, which tells whether the row is for that variant.
+/* Each makes two rows: one for a call, one for its variant whose stream 0 is the calling thread's
+ * own default stream. BFC_TWINS adds a last column: whether the row is for that variant.
  * BFC_IN_STREAM adds a column `place` instead: the device of the stream. */
 #define BFC_TWINS(X, ending, name, ...)                                                            \
     X(name, __VA_ARGS__, false) X(name##ending, __VA_ARGS__, true)
 #define BFC_IN_STREAM(X, name, stream, ...)                                                        \
     X(name, __VA_ARGS__, BFC_IN(stream, false)) X(name##_ptsz, __VA_ARGS__, BFC_IN(stream, true))
 
-/* The calls that the pool serves, by cuMemAlloc and cuMemFree. Each row: NAME, parameters, the
- * function that serves the call, which looks for the driver only if needed. */
+/* The calls that the pool serves. Each row: NAME, parameters, the function that serves the call.
+ * That function looks for the driver itself, only when it needs it. */
 #define BFC_POOLED_CALLS(X)                                                                        \
     X(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes), bfc_allocate(pointer, bytes))          \
     X(cuMemFree_v2, (CUdeviceptr pointer), bfc_free(pointer))
@@ -85,8 +84,8 @@ typedef unsigned long long bfc_cuda_flags;
       (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status),            \
       replace_entry(name, entry, version, flags, real(name, entry, version, flags, status)))
 
-/* Calls that ask the driver about memory. Memory that was moved off the device (BFC_SLEEP_IDLE)
- * must be back for the answer. Each row: NAME, parameters, answer. */
+/* Calls that ask the driver about memory. Memory that was moved off the device (BFC_SLEEP_IDLE) is
+ * brought back first, so that the driver finds it. Each row: NAME, parameters, answer. */
 #define BFC_ASKED_CALLS(X)                                                                         \
     X(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t * size, CUdeviceptr pointer),          \
       bfc_address_range(driver, start, size, pointer))                                             \
@@ -106,8 +105,8 @@ typedef unsigned long long bfc_cuda_flags;
       bfc_export_handle(driver, handle, pointer))
 
 /* Calls that are made again when the device was full, like those of BFC_BYPASS_CALLS, but whose
- * hook does more. Each row: NAME, parameters, how the hook makes the call, what it does after a
- * success, place. */
+ * hook also does something else. Each row: NAME, parameters, how the hook makes the call, what the
+ * hook does after a success, place. */
 #define BFC_MAKING_CALLS(X)                                                                        \
     BFC_BOTH(X, _v2, cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),          \
              real(context, flags, device), bfc_context_created(driver, *context), BFC_ON(device))  \
@@ -153,13 +152,14 @@ typedef unsigned long long bfc_cuda_flags;
               BFC_CAPTURE_MODE_UNKNOWN)
 
 /*
- * Calls that are made again when the device was full: the hook has the pools give back memory that
- * they hold only as a cache, and repeats the call as long as the pools give some back. For each of
- * these calls calls.inc has a constant that says why the call may need memory
- * (interpose/driver/memory_needs.h); static assertions compare the two files.
+ * Calls that are made again when the device was full: the hook makes the pools give back memory
+ * that they hold only as a cache, and repeats the call as long as they give some back. calls.inc
+ * has a constant for each of these calls that says why it may need memory
+ * (interpose/driver/memory_needs.h). Static assertions check that this table and the next one agree
+ * with calls.inc.
  *
- * The first of two tables is of allocations that the pool does not serve. Each row: NAME,
- * parameters, arguments, kind (enum bfc_bypass_kind), how many bytes a success allocates, place.
+ * This table is of allocations that the pool does not serve. Each row: NAME, parameters, arguments,
+ * kind (enum bfc_bypass_kind), how many bytes a success allocates, place.
  */
 #define BFC_BYPASS_CALLS(X)                                                                        \
     BFC_IN_STREAM(X, cuMemAllocAsync, stream, (CUdeviceptr * out, size_t bytes, CUstream stream),  \
@@ -385,10 +385,11 @@ typedef unsigned long long bfc_cuda_flags;
          ? (copy)->side##Device                                                                    \
          : 0)
 
-/* Synchronous copies and memsets. Those to host memory always wait for the device; the others may
- * return before, unless SYNC_MEMOPS is set for their memory (cuda.h, "API synchronization
- * behavior"). Each row: NAME, parameters, arguments, the device address that the call writes to,
- * the one that it reads from (0: none), whether stream 0 is the thread's own default stream. */
+/* Synchronous copies and memsets. A copy to host memory always waits for the device. Other calls
+ * may return before their work is done, unless SYNC_MEMOPS is set for their memory (cuda.h, "API
+ * synchronization behavior"). Each row: NAME, parameters, arguments, the device address that the
+ * call writes to, the one that it reads from (0: none), whether stream 0 is the thread's own
+ * default stream. */
 #define BFC_SYNCHRONOUS_CALLS(X)                                                                   \
     BFC_TWINS(X, _ptds, cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),                \
               (to, from, bytes), to, from)                                                         \
@@ -428,19 +429,19 @@ typedef unsigned long long bfc_cuda_flags;
               (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height),         \
               (to, pitch, value, width, height), to, 0)
 
-/* Calls that have a hook only so that the pools learn of a failed context when the program does: if
+/* Calls that have a hook only so that the pools learn of a failed context when the program does. If
  * such a call returns an error after which every call in its context fails, the next allocation
  * returns that error too, as the driver's own would (free_fence.h, bfc_reuse_note_failure). Hooks
- * of the four tables above do that as well. If only calls without a hook have returned such an
- * error, the next free notices it. Each row: NAME, parameters, arguments. */
+ * of most other tables do that as well. If only calls without a hook have returned such an error,
+ * the next free notices it. Each row: NAME, parameters, arguments. */
 #define BFC_FAILURE_CALLS(X)                                                                       \
     X(cuEventSynchronize, (CUevent event), (event))                                                \
     X(cuEventQuery, (CUevent event), (event))                                                      \
     BFC_BOTH(X, _ptsz, cuStreamQuery, (CUstream stream), (stream))
 
-/* Calls that submit work to a stream. Others that do are in a table above with a column for the
- * stream, or in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL: the
- * default stream), whether stream 0 is the thread's own default stream. */
+/* Calls that submit work to a stream. Other calls that do so are in a table above, with a column
+ * for the stream, or in submission_calls.h. Each row: NAME, parameters, arguments, stream (NULL:
+ * the default stream), whether stream 0 is the thread's own default stream. */
 #define BFC_STREAM_CALLS(X)                                                                        \
     BFC_TWINS(X, _ptds, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes),               \
               (to, from, bytes), NULL)                                                             \
@@ -487,8 +488,8 @@ typedef unsigned long long bfc_cuda_flags;
     BFC_SYNCHRONOUS_CALLS(X)                                                                       \
     BFC_FAILURE_CALLS(X) BFC_STREAM_CALLS(X) BFC_WAIT_CALLS(X) BFC_STREAM_WAIT_CALLS(X)
 
-/* cuda.h defines these names as macros for the names of newer variants or, for programs that are
- * compiled with a default stream for each thread, of the variants for that. */
+/* cuda.h defines these names as macros for the names of newer variants or, in programs that are
+ * compiled for per-thread default streams, for the names of per-thread variants. */
 #undef cuCtxCreate
 #undef cuCtxDestroy
 #undef cuCtxPopCurrent

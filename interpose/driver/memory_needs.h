@@ -5,8 +5,8 @@
  * A device may be full of memory that the pools hold only as a cache. Without the pools that memory
  * would be free. So when a call fails with out of memory, the pools give such memory back and the
  * call is made again (interpose/driver/hooked_calls.h). NVIDIA documents that error for some calls
- * only; for the others the constant says why it may occur, or why not. Every call that is made
- * again changes nothing when it fails.
+ * only; for the others the constant says why it may occur, or why not. Only calls that change
+ * nothing when they fail are made again.
  */
 #ifndef BFC_INTERPOSE_MEMORY_NEEDS_H
 #define BFC_INTERPOSE_MEMORY_NEEDS_H
@@ -24,13 +24,12 @@ enum bfc_need {
     /* Calls with one of the constants below have no row in BFC_BYPASS_CALLS and
      * BFC_INCIDENTAL_CALLS of hooked_calls.h, so no hook of those tables makes them again. */
     BFC_NEED_OWN, /* the call has a hook of its own, which makes the call again where needed */
-    /* the call may fail when a part of its work is done, and a second call would do that part
-     * again */
+    /* the call may fail halfway, and a second one would do the first half again */
     BFC_NEED_HALFWAY,
     /* a call from before CUDA 3.2, with pointers of 32 bits, which cannot address today's device
      * memory */
     BFC_NEED_NARROW,
-    /* the call submits work to a stream, which got the memory for that when it was made */
+    /* the call submits work to a stream, which got the memory for its work when it was made */
     BFC_NEED_WORK,
     BFC_NEED_RELEASE, /* the call frees or destroys something */
     BFC_NEED_NONE,    /* the call reads or sets something, or changes records on the host */

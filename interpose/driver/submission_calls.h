@@ -1,6 +1,6 @@
 /*
  * Driver calls that submit work which may use device memory, and that have a hook only so that
- * submissions are counted. Programs are given these hooks only if that is wanted (BFC_GATE,
+ * submissions are counted. Programs get these hooks only if submissions are counted (BFC_GATE,
  * interpose/table/counter.h). Other calls that submit work are in hooked_calls.h.
  */
 #ifndef BFC_INTERPOSE_SUBMISSION_CALLS_H
@@ -83,13 +83,13 @@
     BFC_TWINS(X, _ptsz, cuWaitExternalSemaphoresAsync, 4, d)
 
 /*
- * Driver calls that submit nothing, but take addresses of device memory: alone, in a struct, or in
- * a graph that they make executable or put into another one. They have a hook only because memory
- * that was moved off the device (BFC_SLEEP_IDLE) must be back when the driver is given its address:
- * the driver may look at what is mapped there, to find the context of the memory, to refuse what is
- * no memory, or to keep a reference. tests/integration/lookups/stay_asleep lists the calls that
- * cannot do so, and why; the test there compares both lists with cuda.h. Each row: NAME; the number
- * of arguments; what contains the address.
+ * Driver calls that submit nothing, but take addresses of device memory: directly, in a struct, or
+ * in a graph that they make executable or put into another one. They have a hook only because
+ * memory that was moved off the device (BFC_SLEEP_IDLE) must be back when the driver is given its
+ * address: the driver may look at what is mapped there, to find the context of the memory, to
+ * refuse an address without memory, or to keep a reference. tests/integration/lookups/stay_asleep
+ * lists the other calls that take addresses, each with the reason; its test compares both lists
+ * with cuda.h. Each row: NAME; the number of arguments; what contains the address.
  */
 #define BFC_AWAKE_CALLS(X)                                                                         \
     X(cuGraphAddBatchMemOpNode, 5, NODE)                                                           \

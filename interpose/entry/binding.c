@@ -4,9 +4,9 @@
  *
  * Both walks over the loaded objects run in dl_iterate_phdr, which holds the loader's lock on its
  * list of objects: meanwhile no object is unloaded, and no two threads change the protection of one
- * page. A load in another thread is harmless: between the two walks this thread waits until every
- * load has ended that may have read the table before, and a later load binds to the hooks by
- * itself.
+ * page. An object that another thread loads at the same time is not missed: if the loader may have
+ * bound it by the old table, this thread waits between the two walks until that load has ended, and
+ * an object that is loaded later is bound to the hooks.
  */
 #include "interpose/entry/binding.h"
 
@@ -195,8 +195,8 @@ static void rebind_words(struct binding *binding, const struct object *object,
     }
 }
 
-/* The driver's own pointers are not changed, so that the driver's calls of itself do not pass
- * through the hooks. */
+/* The driver's own pointers are not changed: its calls of its own functions must not reach a
+ * hook. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
     struct object object = {.info = info};
@@ -214,7 +214,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool bind_word(struct binding *binding, bool at_start) {
     dl_iterate_phdr(lead_driver, binding);
-    /* waits for loads in other threads, since dlopen returns only after those have ended */
+    /* loads in other threads have ended when this returns, so their objects are walked, too */
     if (!at_start)
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (!binding->failed || binding->undoes)
@@ -250,8 +250,8 @@ static void note_names(struct binding *binding, const struct bfc_dynamic *dynami
     }
 }
 
-/* Searches an object that was loaded after the driver for driver calls without a hook. The loader
- * has bound the object's other driver calls to the hooks. */
+/* Searches an object that was loaded after the driver for driver calls that lack a hook
+ * (note_unhooked). The loader itself has bound the object's other driver calls to the hooks. */
 static void look_at_names(const void *code) {
     struct binding binding = {.library = driver_library};
     const struct link_map *object = bfc_object_of(code);
@@ -322,7 +322,7 @@ static void look_again(void) {
 }
 
 /* Redirects the symbols of a driver that was loaded together with the program. The driver is found
- * without dlopen, which at this time would run initialisers out of their order. */
+ * without dlopen, which could now run the initialisers of loaded objects in a wrong order. */
 static void look_at_start(void) {
     static bool looked; /* only written while there is one thread */
     if (looked)
@@ -341,11 +341,11 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 /* The start files that compilers link into every program and library call __gmon_start__, if some
- * object exports it, before the other initialisers of the same object and after the loader has
- * bound all that was loaded with it. So a library that is linked to the driver gets hooks before
- * its constructors can take a function's address, and one that is loaded later is searched for
- * calls without a hook before it can make any. (Profiled programs have a __gmon_start__ of their
- * own, which is found before this one.) */
+ * object exports it: before the object's own initialisers, and after the loader has bound all that
+ * was loaded with the object. So the driver is redirected before a constructor in a library that is
+ * linked to it can take a function's address. And an object that is loaded later is searched for
+ * driver calls without a hook before it can make one. (Profiled programs have a __gmon_start__ of
+ * their own, which is found before this one.) */
 __attribute__((visibility("default"))) void bfc_export_begin(void);
 __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
 void bfc_export_begin(void) {

@@ -1,12 +1,12 @@
 /*
  * How programs that are linked to the driver reach the library's hooks.
  *
- * The library exports none of the driver's names in a way that the loader would bind: another
- * library may have a variable of that name (the CUDA Extension Wrangler has many), which would be
- * bound to a hook and written to. Instead, as soon as the driver is loaded, its symbol table in
- * this process's memory is redirected to the hooks, so that the loader binds, and dlsym finds, a
- * hook in place of the driver's function. References that were bound to the driver before are bound
- * to the hooks.
+ * The library exports none of the driver's names in a way that the loader would bind. Another
+ * library may have a variable with the name of a driver call (the CUDA Extension Wrangler has
+ * many): its references would be bound to the hook, and it would write there. Instead, as soon as
+ * the driver is loaded, its symbol table in this process's memory is redirected to the hooks, so
+ * that the loader binds, and dlsym finds, a hook in place of the driver's function. References that
+ * were bound to the driver before are redirected, too.
  *
  * So the loader's own rules decide which references get a hook, whatever their scope, the flags of
  * dlopen or the kind of look-up.

@@ -38,8 +38,8 @@ static void add_green(const struct bfc_driver *driver, CUdevice device) {
 }
 
 /* While a context that was made from a green one is current, stream 0 is the green context's
- * default stream. So from now on handle 0 may mean several streams, and submissions cannot be told
- * apart by it. */
+ * default stream. So from now on handle 0 may mean several streams, and does not tell to which
+ * stream a submission goes. */
 static CUresult note_green_context(const struct bfc_driver *driver, const CUcontext *context,
                                    CUresult result) {
     if (result == CUDA_SUCCESS) {
@@ -73,8 +73,8 @@ static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bo
     return result;
 }
 
-/* Whether a stream that the driver refused to destroy still captures. The library has forgotten the
- * capture's mode, so destroy_stream assumes the mode that forbids the most calls. */
+/* Whether a stream that the driver refused to destroy still captures. If so, destroy_stream records
+ * the capture again. Its mode was forgotten, so the mode that forbids the most calls is assumed. */
 static bool still_captures(const struct bfc_driver *driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return driver->cuStreamIsCapturing &&
@@ -103,8 +103,8 @@ static CUresult note_export_table(const void **table, const CUuuid *id, CUresult
 }
 
 /* If `place` is a stream, counts the call as a submission to it (BFC_GATE). Otherwise only keeps
- * the job's memory from being moved off the device during the call (BFC_SLEEP_IDLE), unless `place`
- * allows that. */
+ * the job's memory from being moved off the device during the call (BFC_SLEEP_IDLE). If `place` has
+ * `may_sleep`, does neither. */
 static ALWAYS_INLINE CUresult begin_in_place(struct bfc_place place, uint64_t *counted) {
     *counted = 0;
     if (place.may_sleep)
@@ -132,9 +132,9 @@ static CUresult replace_entry(const char *name, void **entry, int version, bfc_c
     return result;
 }
 
-/* Defines a hook: a local function, which programs reach through the tables below. It is also
- * exported by the driver's name, with a hidden symbol version (symbols.map), only so that dladdr
- * can name the function. */
+/* Defines a hook: a local function, which programs get through the tables below. It is also
+ * exported by the driver's name, only so that dladdr can name it; the symbol version is hidden
+ * (symbols.map), so that the loader binds no reference to it. */
 #define HOOK(name, parameters)                                                                     \
     CUresult bfc_export_##name parameters                                                          \
         __attribute__((visibility("default"), alias("hook_" #name)));                              \
@@ -189,8 +189,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
 
 /* A hook that makes the call again while it returns out of memory and the pools can give memory
  * back at `place`; `then` is done after a success. If the job's memory was moved off the device
- * (BFC_SLEEP_IDLE) and cannot be brought back, the hook returns that error: the attempt to bring it
- * back has already asked the pools to give memory back. */
+ * (BFC_SLEEP_IDLE) and cannot be brought back, the hook returns that error at once, because the
+ * attempt has already made the pools give memory back. */
 #define RETRIED(name, parameters, call, then, place)                                               \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -222,8 +222,8 @@ BFC_CAPTURE_CALLS(CAPTURE)
     ASSERT_RETRIED(name)                                                                           \
     RETRIED(name, parameters, real arguments, (void)0, place)
 
-/* Checks that the tables of calls that are made again after out of memory (RETRIED) have exactly
- * those driver calls for which calls.inc says so. */
+/* Checks that BFC_BYPASS_CALLS and BFC_INCIDENTAL_CALLS have exactly those driver calls that are to
+ * be made again after out of memory according to calls.inc. */
 enum {
 #define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
 #include "interpose/driver/calls.inc"
@@ -241,8 +241,8 @@ BFC_MAKING_CALLS(RETRIED)
 BFC_BYPASS_CALLS(BYPASS)
 BFC_INCIDENTAL_CALLS(INCIDENTAL)
 
-/* A hook that waits for the call's stream if SYNC_MEMOPS is set for a block that the call reads or
- * writes. */
+/* A hook that, after the call, waits for the call's stream if SYNC_MEMOPS is set for a block that
+ * the call reads or writes. */
 #define SYNCHRONOUS(name, parameters, arguments, to, from, per_thread)                             \
     HOOK(name, parameters) {                                                                       \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -330,7 +330,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 };
 
-/* A switch, since a table of pointers would cost every process relocations at its start. */
+/* A switch, since a table of pointers would have to be relocated at the start of every process. */
 void *bfc_hook_replacement(const struct bfc_hook *hook) {
     switch (hook->row) {
 #define ROW(name, ...)                                                                             \
@@ -365,13 +365,13 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     return NULL;
 }
 
-/* Every call of the driver with the version from which cuGetProcAddress knows it. By this table a
- * hook is found where cuGetProcAddress returns another pointer than the driver's symbol table
- * has. */
+/* Every call of the driver, with the version from which cuGetProcAddress knows it. The name and the
+ * version of a request tell which hook belongs to it, if cuGetProcAddress returns a pointer that is
+ * not in the driver's symbol table. */
 static const struct {
     char symbol[56];
-    /* first version of CUDA for which cuGetProcAddress returns `symbol` if asked for that name
-     * without its suffix */
+    /* first version of CUDA for which cuGetProcAddress returns `symbol` when it is asked for the
+     * name without a suffix such as _v2 */
     int version;
 } calls[] = {
 #define BFC_CALL(symbol, version, need) {#symbol, version},
@@ -389,8 +389,8 @@ static bool is_variant(const char *symbol, const char *name) {
            (strncmp(ending, "_v", 2) == 0 && !ending[2 + strspn(ending + 2, "0123456789")]);
 }
 
-/* Returns the hook of a symbol; for programs with per-thread default streams that of the variant
- * with the suffix _ptsz or _ptds, if there is one. */
+/* Returns the hook of a symbol. If `flags` ask for per-thread default streams, returns the hook of
+ * its variant with the suffix _ptsz or _ptds, if there is one. */
 static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
     char twin[64];
     const struct bfc_hook *hook = NULL;

@@ -3,8 +3,8 @@
  *
  * The loader and the driver's cuGetProcAddress are always asked first, so a symbol that the driver
  * lacks stays missing, and error codes are the driver's own. A hook replaces only the driver's
- * function of exactly its name; only the wrappers of interpose/entry/unknown.h are chosen by the
- * beginning of a name.
+ * function of exactly the same name. The wrappers of interpose/entry/unknown.h replace functions
+ * whose names begin in a certain way.
  */
 #ifndef BFC_INTERPOSE_HOOKS_H
 #define BFC_INTERPOSE_HOOKS_H

@@ -6,9 +6,9 @@
  * sure that a driver which was just loaded is redirected before the look-up.
  *
  * Look-ups of cudaMalloc, cudaFree and cudaSetDevice are answered here. What RTLD_DEFAULT and
- * RTLD_NEXT mean depends on the caller, which the real dlsym knows only by its return address, and
- * a call from here has another one. So the objects in which the caller's look-up would search are
- * searched instead.
+ * RTLD_NEXT mean depends on the caller, which the real dlsym knows only by its return address. A
+ * call from here would have an address in this library. So the code here itself searches the
+ * objects in which the caller's look-up would search.
  */
 #include "interpose/entry/resolve.h"
 
@@ -70,17 +70,17 @@ static bool comes_before_us(const void *caller) {
     return object;
 }
 
-/* Whether the caller is a later library that exports a dlsym of its own. The library's dlsym jumps
- * to that one, so if the caller got this library's dlsym, the two would call each other without
- * end. */
+/* Whether the caller is a library behind this one that exports a dlsym of its own. This library's
+ * dlsym jumps to the caller's, so if the caller got this library's dlsym as the real one, the two
+ * would call each other without end. */
 static bool forwards_for_us(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && bfc_object_function(object, "dlsym", NULL) && !comes_before_us(caller);
 }
 
-/* A program that asks for dlsym by version, to get past a preloaded one, still gets this library's.
- * So does an earlier library that exports a dlsym of its own: else no look-up would come here, and
- * a driver that is loaded later would go unnoticed. */
+/* Answers a look-up of dlsym with a version. A program that wants to get past a preloaded dlsym
+ * still gets this library's, and so does a library before this one that exports a dlsym of its own.
+ * Otherwise look-ups would not come here, and a driver that is loaded later would go unnoticed. */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
     void *real = bfc_real_dlvsym(handle, "dlsym", version);
     if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
@@ -102,9 +102,9 @@ static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call 
     return bfc_runtime_entry(version, call);
 }
 
-/* Answers a look-up without a version: with the library's function, if it would find that of the
- * only loaded runtime. It does not find the library's by itself, since these are exported as hidden
- * versioned symbols (name@VERSION). */
+/* Answers a look-up without a version. If it would find the function of the only loaded runtime,
+ * the result is this library's function. The real look-up does not find that one, since this
+ * library exports it with a hidden version (name@VERSION). */
 static void *resolve_without_version(void *handle, enum bfc_runtime_call call, const void *caller) {
     struct bfc_runtimes runtimes;
     bfc_runtimes_find(&runtimes);
@@ -128,8 +128,8 @@ static void *find_natively(void *handle, const char *name, const char *version,
 }
 
 /* Answers a look-up with a version, which may find this library's own export. If no other object
- * has the symbol, the program must get an error, so `*name` is replaced by a name that does not
- * exist, worded like glibc's error message. */
+ * has the symbol, the program must get an error. So `*name` is replaced by a name that does not
+ * exist, which makes the message read like glibc's message for the original name. */
 static void *resolve_versioned(void *handle, const char **name, const char **version,
                                enum bfc_runtime_call call, const void *caller) {
     static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
@@ -159,7 +159,8 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
     return NULL;
 }
 
-/* Whether a name that begins with cu may be a driver call's: those go on with a capital letter. */
+/* Whether a name that begins with cu may be a driver call's, which has a capital letter after
+ * that. */
 static bool is_driver_name(const char *name) {
     return name[2] >= 'A' && name[2] <= 'Z';
 }
@@ -170,10 +171,9 @@ static void note_hook(const char *name) {
         bfc_routes_note(hook->symbol, BFC_ROUTE_DLSYM);
 }
 
-/* Whether the caller is UCX's libucm, which writes jumps into the code of the functions that it
- * looks up, to learn which memory is allocated and freed. It gets the driver's own functions, so
- * that it learns of the regions that the pool takes and gives back, and not of each block in
- * them. */
+/* Whether the caller is UCX's libucm. It writes jumps into the code of functions that it looks up,
+ * to learn which memory is allocated and freed. So it gets the driver's own functions, and learns
+ * of the regions that the pool takes and gives back, not of each block in them. */
 static bool patches_code(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
     return object && strncmp(bfc_file_name(object->l_name), "libucm", strlen("libucm")) == 0;
@@ -207,7 +207,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller, own_dlsym);
-    /* by cuGetExportTable CUPTI, and so a profiler, gets to see the calls of the runtime */
+    /* CUPTI uses it to show the runtime's calls to a profiler, so they must reach the runtime */
     if (strcmp(*name, "cuGetExportTable") == 0)
         bfc_runtime_watched();
     enum bfc_runtime_call call = index_of(*name, bfc_runtime_names, BFC_RUNTIME_CALL_COUNT);
