@@ -90,8 +90,8 @@ enum bfc_trace_op {
     /* an allocation: `serial` is its new number, and `bytes` are what the program requested */
     BFC_TRACE_ALLOCATE = 0,
     BFC_TRACE_FREE = 1, /* a free: `serial` is the number of the allocation whose block is freed */
-    BFC_TRACE_WAIT = 2, /* the host waited for the device; `serial` and `bytes` are not used */
-    /* a CUDA event was recorded on the stream; `serial` is the number of that event */
+    BFC_TRACE_WAIT = 2, /* not written yet: the host waited for the device */
+    /* not written yet: a CUDA event was recorded on the stream; `serial` is the event's number */
     BFC_TRACE_EVENT = 3,
     BFC_TRACE_OUT_OF_MEMORY = 4, /* an allocation of `bytes` bytes failed; `serial` is not used */
     /* The call stack of an earlier allocation, the one with this `serial`. `stream` is the index of

@@ -356,9 +356,10 @@ struct bfc_glimpse {
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
-/* Gives wholly free regions back if the pool has reserved too much (regions/surplus.c). To be
- * called before a free, after the caller has waited for the device, if `surplus` of
- * bfc_pool_glimpse is set. Returns how many bytes went back. */
+/* Whether a free is due to give back wholly free regions because the pool has reserved too much
+ * (regions/surplus.c). If it is, the caller waits for the device and then calls
+ * bfc_pool_release_surplus, which returns how many bytes went back. */
+bool bfc_pool_surplus_is_due(struct bfc_pool *pool);
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {

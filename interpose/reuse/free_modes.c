@@ -90,9 +90,21 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
-    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena))
+    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena) && bfc_pool_surplus_is_due(arena->pool))
         bfc_pool_release_surplus(arena->pool);
     return result;
+}
+
+void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                 CUdeviceptr pointer) {
+    if (bfc_arena_is_host(arena) || !bfc_pool_is_live(arena->pool, pointer))
+        return;
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (!waits)
+        return;
+    if (wait_for_work(driver, arena, false) == CUDA_SUCCESS)
+        bfc_pool_release_surplus(arena->pool);
+    bfc_capture_leave_wait(waits);
 }
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -36,6 +36,12 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
+/* Waits for the work of the arena's context, and gives regions back that bfc_pool_surplus_is_due
+ * has found. To be called before the free of `pointer`; does nothing if no live block starts
+ * there, or while a capture forbids the wait. */
+void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                 CUdeviceptr pointer);
+
 /* Does what bfc_reuse_free_with_fence does, with a fence over the arena's context alone. Stores the
  * fence in `*fence`, or BFC_NO_FENCE if none could be recorded. */
 CUresult bfc_reuse_free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -16,10 +16,10 @@
  * reserved than 1.1 times the most that was ever in use, idle regions go back one by one, except
  * those that are set apart, since a plan is about to use them.
  *
- * Regions go back only during a free that has waited for the device, since the driver's own free of
- * a region waits as well. They do not go back during an allocation, since cudaMalloc without the
- * pool waits for nothing. No new region is taken during a free, since a program does not expect a
- * free to allocate.
+ * Regions go back only during a free, after a wait for the device, since the driver's own free of a
+ * region waits as well, and so does cudaFree without the pool. They do not go back during an
+ * allocation, since cudaMalloc without the pool waits for nothing. No new region is taken during a
+ * free, since a program does not expect a free to allocate.
  */
 #include "base/atomic.h"
 #include "base/numbers.h"
@@ -59,11 +59,23 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     return released;
 }
 
+static NOINLINE bool is_due(struct bfc_pool *pool) {
+    if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
+        return false;
+    pool_enter(pool);
+    policy_note_surplus(pool);
+    bool due = should_merge(pool) || (may_release(pool) && regions_largest_idle(pool, false));
+    pool_leave(pool);
+    return due;
+}
+
+bool bfc_pool_surplus_is_due(struct bfc_pool *pool) {
+    return UNLIKELY(bfc_load_relaxed(&pool->has_surplus)) && is_due(pool);
+}
+
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
     uint64_t released = 0;
     region_index r;
-    if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
-        return 0;
     pool_enter(pool);
     policy_note_surplus(pool);
     /* surplus_releases is raised before region_release drops the lock, so that several threads

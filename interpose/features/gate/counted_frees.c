@@ -67,6 +67,10 @@ static NOINLINE CUresult free_fenced(const struct bfc_driver *driver, struct bfc
 
 CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr pointer) {
+    /* Regions go back only if there is one stream for long: once there are several, blocks stay
+     * pending for a while after each free, and the pool needs the regions again. */
+    if (UNLIKELY(bfc_pool_surplus_is_due(arena->pool)) && bfc_only_stream_lasts())
+        bfc_reuse_give_back_surplus(driver, arena, pointer);
     uint64_t number = orders_by_stream(driver, arena);
     if (UNLIKELY(!number))
         return free_fenced(driver, arena, pointer);

@@ -59,6 +59,9 @@ static struct {
 enum { FIRST_PAUSE = 8, LONGEST_PAUSE = 4096, FREES_A_WAIT = 16 };
 static int pause_of_trials = FIRST_PAUSE;
 
+/* The state of one stream counts as lasting after so many frees without a fence. */
+enum { LASTING = 512 };
+
 /* Counters that frees write, all atomic. They have cache lines of their own, apart from
  * bfc_only.stream, which every launch of a kernel reads. */
 static struct ON_LINES_OF_ITS_OWN {
@@ -155,6 +158,9 @@ static void order_all(void) {
     note_ordered(freed);
 }
 
+/* The value of frees.freed when the state of one stream last ended; atomic. */
+static uint64_t freed_before;
+
 static bool has_succeeded(void) {
     return bfc_load_seq_cst(&succeeded) == bfc_load_seq_cst(&trial);
 }
@@ -180,6 +186,7 @@ static void set_many(void) {
     write_word(BFC_STREAM_CHANGING);
     order_all();
     write_word(BFC_STREAMS_MANY);
+    bfc_store_relaxed(&freed_before, bfc_load_relaxed(&frees.freed));
     if (pause_of_trials < LONGEST_PAUSE)
         pause_of_trials *= 2;
     bfc_store_relaxed(&frees.to_trial, pause_of_trials);
@@ -350,6 +357,12 @@ CUstream bfc_only_stream_hold(void) {
 
 void bfc_only_stream_release(void) {
     pthread_mutex_unlock(&lock);
+}
+
+bool bfc_only_stream_lasts(void) {
+    uint64_t before = bfc_load_relaxed(&freed_before);
+    return bfc_only_stream_may_be() && has_succeeded() &&
+           (!bfc_load_seq_cst(&trial) || bfc_load_relaxed(&frees.freed) - before >= LASTING);
 }
 
 uint64_t bfc_only_stream_orders(void) {

@@ -43,6 +43,9 @@ static inline bool bfc_only_stream_may_be(void) {
     return only != BFC_STREAMS_MANY && only != BFC_STREAM_CHANGING;
 }
 
+/* Whether there has been one stream since the process began, or at least for some 500 frees. */
+bool bfc_only_stream_lasts(void);
+
 /* To be called just before a freed block goes back to its pool. Returns 0 if the block needs a
  * fence, since work in another stream could use its memory before the last work on it is done.
  * Otherwise the block may be handed out at once, and the result is the number of such frees so far.

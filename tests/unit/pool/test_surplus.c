@@ -54,7 +54,7 @@ static unsigned surplus_releases;
 
 /* Frees as a caller that waits does. */
 static uint64_t give_waiting(bfc_addr start) {
-    uint64_t went = bfc_pool_glimpse(pool, start).surplus ? bfc_pool_release_surplus(pool) : 0;
+    uint64_t went = bfc_pool_surplus_is_due(pool) ? bfc_pool_release_surplus(pool) : 0;
     surplus_releases += went != 0;
     give(start);
     return went;

@@ -240,9 +240,11 @@ static const char *skip_return_type(const char *function) {
     const char *name = function;
     unsigned depth = 0;
     for (const char *at = function; *at; at++) {
-        if (begins_with(at, "(anonymous namespace)") || begins_with(at, "{lambda("))
+        if (begins_with(at, "(anonymous namespace)") || begins_with(at, "{lambda(")) {
             at = strchr(at, ')');
-        else if (*at == '<')
+            if (!at)
+                break;
+        } else if (*at == '<')
             depth++;
         else if (*at == '>' && depth)
             depth--;
