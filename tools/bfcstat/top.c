@@ -1,11 +1,10 @@
-/*
- * bfcstat top: shows the devices and jobs in the terminal and refreshes the view. For the selected
+/* bfcstat top: shows the devices and jobs in the terminal and refreshes the view. For the selected
  * job it shows a curve of the memory in use, how its device's memory is used, and the map of its
  * regions or histograms.
  *
  * All shared-memory segments are read once in each interval (--interval); rates are differences
- * between two readings. Keys are those of htop where htop has the same function. With fewer than
- * 110 columns, or 24 lines, less is shown.
+ * between two readings. Keys are those of htop where it has the same function. Below 110 columns or
+ * 24 lines less is shown.
  */
 #include <inttypes.h>
 #include <locale.h>

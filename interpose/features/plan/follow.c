@@ -3,9 +3,8 @@
  *
  * The tables by which an arena follows a plan (struct bfc_follower) are made once, and each thread
  * has its own position in the plan (struct bfc_course), so allocating takes no lock here. What
- * several threads write (a course's owner, the address of the plan's memory, the counters) is
- * atomic. The tables live as long as the arena, since a thread may still use them when their plan
- * is no longer followed.
+ * several threads write is atomic. The tables live as long as the arena, since a thread may still
+ * use them when their plan is no longer followed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,8 +36,7 @@ enum {
 /* The course, one thread's planned allocations, that the calling thread used last: kept so that its
  * next allocation finds the course without a search. */
 static __thread struct {
-    /* id of the tables (struct bfc_follower) to which `course` belongs; 0: the thread has used no
-     * course */
+    /* id of the struct bfc_follower to which `course` belongs; 0: the thread has used no course */
     uint64_t follower;
     struct bfc_course *course;
     uint64_t thread; /* number of this thread in the process; 0: it has none yet */
@@ -477,8 +475,7 @@ static inline enum bfc_status take_planned(const struct call *call) {
 }
 
 /* Allocates in the smallest gap that fits: a place that the plan leaves free while the expected
- * block would live. If that place is occupied, larger gaps are not tried, since they mostly are
- * occupied too. */
+ * block would live. If that is occupied, larger gaps mostly are too, and are not tried. */
 static enum bfc_status take_gap(const struct call *call) {
     struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
@@ -517,13 +514,11 @@ static bool may_displace(const struct call *call, int64_t times) {
            course->miss_budget / times >= (int64_t)probable_misses(call);
 }
 
-/*
- * Serves an allocation that has no planned place or whose place is not free: from a gap of the
+/* Serves an allocation that has no planned place or whose place is not free: from a gap of the
  * plan, else from the pool. If many planned allocations may still lose their places (miss_budget is
  * ample), free parts of the plan's memory are tried before other regions, so that the other regions
  * become idle. If miss_budget suffices but is not ample, those parts are tried only before the pool
- * takes a new region.
- */
+ * takes a new region. */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
     enum bfc_status status = take_gap(call);
