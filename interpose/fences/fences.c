@@ -354,7 +354,8 @@ static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complet
  * first step is the `stride` of struct bfc_fences; a success doubles the step, a failure sets it to
  * 1. */
 struct look {
-    /* the events of `fence`, which is pinned; NULL: this poll makes no further query */
+    /* the events of `fence`, which stays in the ring meanwhile (pin_locked); NULL: this poll makes
+     * no further query */
     struct event *events;
     bfc_fence fence;
     uint64_t step;
@@ -368,7 +369,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->done + look->step;
     look->events = pin_locked(fences, look->fence);
-    /* the fence at this distance is not recorded, so the first pending fence is queried instead */
+    /* the fence that is `step` ahead has no events yet, so the first pending one is queried */
     if (!look->events && look->step > 1) {
         look->step = 1;
         look->fence = fences->done + 1;

@@ -96,9 +96,10 @@ void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena
         clear_deferred(driver, arena);
 }
 
-/* Frees a block after a wait like that of the driver's own free. If the wait fails, the block stays
- * the program's. The block is deferred if peers may still use it, since the wait does not cover
- * them, and if a lack of device memory left only an undocumented way to wait. */
+/* Frees a block after a wait like that of the driver's own free, or if the device has no memory for
+ * that, after one that the driver's documentation does not promise. If the wait fails, the block
+ * stays the program's. The block is deferred where the wait may not cover all its uses: after that
+ * second kind of wait, and if peers may still use it. */
 static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     if (!bfc_pool_is_live(arena->pool, pointer)) {

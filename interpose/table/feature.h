@@ -168,7 +168,8 @@ extern const struct bfc_feature *const __stop_bfc_features[] HIDDEN;
             (*feature)->function(__VA_ARGS__);                                                     \
     } while (0)
 
-/* Gives each feature its slot. To be called before any other function of a feature is. */
+/* Gives each feature its index in the array `features` of an arena. To be called before any other
+ * function of a feature is. */
 void bfc_features_begin(void);
 
 /* Writes the features' names, with a space in front of each; cut off at `size` bytes. */

@@ -8,10 +8,10 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-/* how many repetitions a loop must have if at least nine tenths of the compared allocations match
- * the loop (have a place in it) */
+/* how many repetitions a loop must have if at least nine tenths of the allocations that were
+ * compared with it have a place in it */
 #define LEAST_PASSES 4
-/* how many repetitions a loop must have if fewer than nine tenths of them match */
+/* how many repetitions a loop must have if fewer of them have one: chance explains a few */
 #define CLEAR_PASSES 8
 #define MOST_PASSES 12 /* how many of the last repetitions are compared with the loop at most */
 /* a loop of more than this many allocations is long: comparing it with the stream takes so much

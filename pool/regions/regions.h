@@ -47,8 +47,8 @@ bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t
                   enum bfc_status *status);
 
 void idle_collect(struct bfc_pool *pool);
-/* Gives back one idle region that is large enough for a request of `size` bytes, or else several
- * large ones. False: not enough memory went back, though some may have. */
+/* Gives back at least `size` bytes, and no fewer than max_split: one idle region if one is that
+ * large, else several of at least max_split each. False: less went back, if anything. */
 bool idle_release_large(struct bfc_pool *pool, uint64_t size);
 
 /* Opens every region that is set apart to all allocations. False: there was none. */

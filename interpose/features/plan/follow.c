@@ -51,7 +51,7 @@ struct plan_state {
     struct bfc_follower *follower;  /* atomic: the tables by which the current plan is followed;
                                        NULL: no plan is */
     struct bfc_follower *followers; /* atomic: a list of the tables of all plans that were ever
-                                       followed here */
+                                       followed in the arena */
 };
 
 unsigned bfc_plan_slot;

@@ -24,8 +24,8 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    /* bfc_pace_weigh is called after this many blocks of a class at most, so that the distance
-     * shrinks again as time passes */
+    /* bfc_pace_weigh is called after this many blocks of a class of sizes at most, so that it can
+     * take samples at a shorter distance again once blocks have become rare */
     BFC_PACE_LOOK = 32,
 };
 
