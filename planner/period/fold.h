@@ -17,8 +17,8 @@
 #include "planner/model/lifetimes.h"
 #include "planner/period/period.h"
 
-/* Fills in the lifetimes, which the caller frees by lifetimes_free. `path` is the file of the events,
- * for messages, and is not copied. False: the host has no memory. */
+/* Fills in the lifetimes, which the caller frees by lifetimes_free. `path` is the file of the
+ * events, for messages, and is not copied. False: the host has no memory. */
 bool fold(struct lifetimes *lifetimes, const struct events *events, const struct period *period,
           const char *path, uint64_t program_hash, struct plan_error *error);
 
