@@ -478,7 +478,7 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
  * live or awaited byte do not count: an awaited block is free only when its stream comes to the
  * free, and nobody knows when that is. */
 struct bfc_pool_room {
-    uint64_t reserved; /* bytes of regions and pages that are wholly free */
+    uint64_t reserved; /* reserved bytes in regions and pages that are wholly free */
     /* bytes that the device gains when these regions and pages go back: rounded to the device's own
      * pages of 2 MiB */
     uint64_t on_device;

@@ -16,12 +16,12 @@ struct bfc_device *bfc_device_find(CUdevice ordinal);
  * counted. */
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 
-/* Subtracts `bytes`, at most all that the arena has reserved, from the reserved bytes of the arena
- * and of the device. */
+/* Subtracts `bytes` from the reserved bytes of the arena and of the device; if that is more than the
+ * arena has reserved, subtracts what it has. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
-/* Subtracts `bytes`, at most all that the arena has reserved, from the reserved bytes of the arena
- * alone. Returns how many were subtracted. */
+/* As bfc_device_refund, but subtracts from the reserved bytes of the arena alone. Returns how many
+ * bytes were subtracted. */
 uint64_t bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
 
 #endif

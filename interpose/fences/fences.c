@@ -51,7 +51,7 @@ struct bfc_fences {
     struct bfc_gate_part gate_part; /* the first field, so that its address is also the struct's */
     unsigned ordering;              /* how many threads are making a context wait for a fence */
     unsigned looking;               /* how many threads are querying fences */
-    uint64_t looked;                /* how many times a thread has finished its queries */
+    uint64_t looked;                /* how many times any thread has finished querying fences */
     bfc_fence first, done, next;
     struct entry *ring;
     uint64_t capacity; /* number of entries in the ring, a power of two */

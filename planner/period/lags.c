@@ -28,7 +28,7 @@ struct voting {
      * voted for it or a smaller one, so that the votes of a range of distances are a difference of
      * two elements */
     uint32_t *votes;
-    uint32_t n;    /* number of stretches of events */
+    uint32_t n;    /* number of stretches: of GRAM allocations in a row, from each on */
     uint32_t mask; /* the number of slots in `table`, a power of two, less 1 */
 };
 

@@ -20,8 +20,8 @@
 /* of the proposed lengths of a repetition (lags.h), only the TRIED_LONG with the most votes are
  * tried if the longest proposed one is above SHORT */
 #define TRIED_LONG 4
-/* To judge the proposed lengths of a repetition, the stream's last allocations are compared:
- * SHORT_PASSES times as many as the longest proposed length. */
+/* To judge a proposed length of a repetition, the stream's last allocations are compared with a
+ * loop of that length: SHORT_PASSES times as many as the longest proposed length. */
 #define SHORT_PASSES 3
 /* If the longest proposed length is above SHORT, only LONG_PASSES times as many allocations as that
  * length are compared. */

@@ -66,8 +66,8 @@ struct rules {
     /* if small_most is not 0: whether a small request may take a block from a region for large
      * blocks, or the other way round, before the pool grows */
     bool mixes;
-    /* for how many more allocations remake_before checks whether a page is too large for the
-     * request; always 0 with `exact` */
+    /* For how many more allocations remake_before checks whether the free page that it would use is
+     * too large for the request. Always 0 if the rule `exact` is set. */
     uint64_t watched;
     /* whether allocations must call prepare_request: `rounds` is set or `watched` is not 0 */
     bool prepares;

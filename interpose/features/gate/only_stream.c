@@ -239,8 +239,8 @@ static bool meet_if_open(CUstream stream) {
     CUstream only = bfc_load_seq_cst(&bfc_only.stream);
     if (bfc_load_seq_cst(&waker))
         return false;
-    /* While the state of one stream ends, submissions to that stream need not wait: the thread that
-     * ends the state makes other streams wait for them. */
+    /* While `stream` ceases to be the only stream, submissions to it need not wait: the thread that
+     * makes that change has other streams wait for them. */
     if (only == BFC_STREAMS_MANY || stream == BFC_STREAMS_MANY ||
         (only == CU_STREAM_LEGACY && stream == bfc_load_acquire(&partner)) ||
         (only == BFC_STREAM_CHANGING && stream == bfc_load_seq_cst(&leaving)))

@@ -19,7 +19,7 @@
 #include "interpose/table/counter.h"
 
 enum {
-    ENTRIES_MOST = 512, /* the most functions of all tables; table_stubs_*.S has as many stubs */
+    ENTRIES_MOST = 512, /* most functions, of all tables together; table_stubs_*.S has as many */
     TABLES_MOST = 32,
     NESTED_MOST = 4, /* how deep calls of the tables' functions may nest in a thread */
     STUB_BYTES = 16,

@@ -282,9 +282,9 @@ static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *a
         report_released(arena, went);
 }
 
-/* Whether the addresses were reserved for pages. Else they are those of a plain region, which the
- * pool took when no pages could be had. The region has ended with its context, and the driver may
- * have given its addresses out again. */
+/* Whether the addresses were reserved for pages, so that they must be freed. A plain region, which
+ * the pool took when no pages could be had, has ended with the arena's context; the driver may have
+ * given its addresses to others since. */
 static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
     struct bfc_block_info first;
     return bfc_pool_find(arena->pool, start, &first) && first.paged;
