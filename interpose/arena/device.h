@@ -16,8 +16,8 @@ struct bfc_device *bfc_device_find(CUdevice ordinal);
  * counted. */
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 
-/* Subtracts `bytes` from the reserved bytes of the arena and of the device; if that is more than the
- * arena has reserved, subtracts what it has. */
+/* Subtracts `bytes` from the reserved bytes of the arena and of the device; if that is more than
+ * the arena has reserved, subtracts what it has. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
 /* As bfc_device_refund, but subtracts from the reserved bytes of the arena alone. Returns how many
