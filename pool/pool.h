@@ -349,18 +349,20 @@ struct bfc_glimpse {
      * live block starts there */
     uint32_t block;
     uint32_t place; /* the bucket of the pool's hash map that has the block */
-    /* whether the pool may have too many regions, so that the caller should call
-     * bfc_pool_release_surplus */
+    /* what bfc_pool_has_surplus returns */
     bool surplus;
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
-/* Whether a free is due to give back wholly free regions because the pool has reserved too much
- * (regions/surplus.c). If it is, the caller waits for the device and then calls
- * bfc_pool_release_surplus, which returns how many bytes went back. */
-bool bfc_pool_surplus_is_due(struct bfc_pool *pool);
-uint64_t bfc_pool_release_surplus(struct bfc_pool *pool);
+/* Frees give wholly free regions back if the pool has reserved too much (regions/surplus.c). Where
+ * bfc_pool_has_surplus returns true, bfc_pool_begin_surplus tells whether this free is to do so,
+ * which one thread at a time does. If it returns true, the caller waits for the device, and then
+ * calls bfc_pool_release_surplus, which returns how many bytes went back; `may_go` false: the
+ * regions must stay. */
+bool bfc_pool_has_surplus(const struct bfc_pool *pool);
+bool bfc_pool_begin_surplus(struct bfc_pool *pool);
+uint64_t bfc_pool_release_surplus(struct bfc_pool *pool, bool may_go);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;

@@ -3,7 +3,9 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
+#include "interpose/arena/upstream.h"
 #include "interpose/config/options.h"
 #include "interpose/context/contexts.h"
 #include "interpose/driver/current.h"
@@ -84,27 +86,52 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
                       : synchronize_context(driver, arena, arena->context);
 }
 
-/* Waits as wait_for_work does, and then gives idle regions back if the pool has too much memory.
- * The wait comes first, because the driver's free of a region would wait too, and meanwhile no
- * other thread could use the region. Host memory is left to the feature `spill`. */
+/* Whether the pool could take as many bytes as it has ready from the device. */
+static bool has_room(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    struct bfc_pool_stats stats;
+    bool pushed;
+    bfc_pool_read_stats(arena->pool, &stats);
+    uint64_t reserved = bfc_add_saturating(stats.ready, bfc_load_relaxed(&arena->on->reserved));
+    if (reserved > arena->limit || bfc_arena_make_current(driver, arena, &pushed) != CUDA_SUCCESS)
+        return false;
+    bfc_upstream_note_device_free(driver, arena);
+    bfc_current_leave(driver, pushed);
+    uint64_t free_bytes = bfc_load_relaxed(&arena->stats.section->device_free);
+    return bfc_add_saturating(stats.ready, arena->left_to_others) <= free_bytes;
+}
+
+/* Whether regions may go back. Their free also waits for work that other threads have submitted
+ * after the wait of this thread, and meanwhile no thread can use them. So they go back only if the
+ * device has as much for other threads, or if the context has no such work. */
+static bool can_spare_regions(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    enum { SOON_NS = 1000 * 1000 };
+    bfc_fence fence;
+    if (!arena->fences || has_room(driver, arena))
+        return true;
+    return bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence) == CUDA_SUCCESS &&
+           bfc_fences_wait(arena->fences, driver, fence, SOON_NS, NULL) >= fence;
+}
+
+/* Waits as wait_for_work does, and then gives idle regions back if the pool has too much memory. In
+ * the other order no thread could use them during the wait. Spilled memory is left to `spill`. */
 static NOINLINE CUresult wait_with_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            bool is_current) {
     CUresult result = wait_for_work(driver, arena, is_current);
-    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena) && bfc_pool_surplus_is_due(arena->pool))
-        bfc_pool_release_surplus(arena->pool);
+    if (result == CUDA_SUCCESS && !bfc_arena_is_host(arena) && bfc_pool_begin_surplus(arena->pool))
+        bfc_pool_release_surplus(arena->pool, can_spare_regions(driver, arena));
     return result;
 }
 
 void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer) {
-    if (bfc_arena_is_host(arena) || !bfc_pool_is_live(arena->pool, pointer))
+    if (bfc_arena_is_host(arena) || !bfc_pool_begin_surplus(arena->pool))
         return;
-    struct bfc_waits *waits = bfc_capture_enter_wait();
-    if (!waits)
-        return;
-    if (wait_for_work(driver, arena, false) == CUDA_SUCCESS)
-        bfc_pool_release_surplus(arena->pool);
-    bfc_capture_leave_wait(waits);
+    bool is_live = bfc_pool_is_live(arena->pool, pointer);
+    struct bfc_waits *waits = is_live ? bfc_capture_enter_wait() : NULL;
+    bool waited = waits && wait_for_work(driver, arena, false) == CUDA_SUCCESS;
+    bfc_pool_release_surplus(arena->pool, waited && can_spare_regions(driver, arena));
+    if (waits)
+        bfc_capture_leave_wait(waits);
 }
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,

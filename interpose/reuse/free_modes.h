@@ -36,9 +36,9 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer);
 
-/* Waits for the work of the arena's context, and gives regions back that bfc_pool_surplus_is_due
- * has found. To be called before the free of `pointer`; does nothing if no live block starts
- * there, or while a capture forbids the wait. */
+/* If bfc_pool_begin_surplus says so, waits for the work of the arena's context and gives regions
+ * back. To be called before the free of `pointer`; does nothing if no live block starts there, or
+ * in a process that has begun a capture. */
 void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_arena *arena,
                                  CUdeviceptr pointer);
 

@@ -196,9 +196,14 @@ struct bfc_pool {
      * regions even where growing costs much */
     bool wanted_elsewhere;
     /* whether too much is reserved or idle regions may be merged, so that a free should call
-     * bfc_pool_release_surplus; read without the lock */
+     * bfc_pool_begin_surplus; read without the lock */
     bool has_surplus;
+    bool gives_surplus; /* whether a thread is between the calls that begin and end giving back */
     uint64_t surplus_releases;
+    /* how many bytes were reserved, and the value of the counter `frees`, when a free gave regions
+     * back last; given_from is 0 once in_vain was changed for that time */
+    uint64_t given_from, frees_given;
+    uint64_t in_vain; /* how often regions went back in vain (surplus.c) */
     /* how many bytes the next region must have at least, because it replaces smaller ones that were
      * given back to be merged (surplus.c); 0: there is no such need */
     uint64_t merge_bytes;

@@ -23,7 +23,7 @@ bool policy_has_surplus(const struct bfc_pool *pool);
  * (surplus.c). */
 bool policy_may_merge(const struct bfc_pool *pool);
 
-/* Recomputes has_surplus, which tells frees to call bfc_pool_release_surplus. To be called when the
+/* Recomputes has_surplus, which tells frees to call bfc_pool_begin_surplus. To be called when the
  * pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);
 

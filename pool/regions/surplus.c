@@ -32,6 +32,14 @@
  * regions again, and taking them from the device costs time; at this rate it costs hardly any. */
 enum { FREES_A_LOOK = 4, FIRST_RELEASES = 16, FREES_A_RELEASE = 512 };
 
+/* It was in vain that regions went back if the pool later reserves as much as before, as in a loop
+ * whose blocks leave gaps between them; or if none went back after the wait. After FREELY_IN_VAIN
+ * such times, FREES_A_RELEASE frees must lie between one time and the next, and twice as many after
+ * each VAIN_A_DOUBLING further ones, up to MOST_DOUBLINGS times. So a program that repeats its
+ * allocations soon waits no more. If the pool stays smaller for FREES_STANDING frees, or for four
+ * times as many as must lie between, the counting begins anew. */
+enum { FREELY_IN_VAIN = 32, VAIN_A_DOUBLING = 2, MOST_DOUBLINGS = 11, FREES_STANDING = 8192 };
+
 static bool may_release(const struct bfc_pool *pool) {
     return policy_has_surplus(pool) &&
            pool->surplus_releases < FIRST_RELEASES + pool->stats->frees / FREES_A_RELEASE;
@@ -59,36 +67,53 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     return released;
 }
 
-static NOINLINE bool is_due(struct bfc_pool *pool) {
+bool bfc_pool_has_surplus(const struct bfc_pool *pool) {
+    return bfc_load_relaxed(&pool->has_surplus);
+}
+
+/* To be called at each look. Notes whether it was in vain that regions went back last, and returns
+ * whether regions may go back again so soon. */
+static bool has_rested(struct bfc_pool *pool) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    uint64_t since = stats->frees - pool->frees_given;
+    uint64_t doublings = bfc_subtract_saturating(pool->in_vain, FREELY_IN_VAIN) / VAIN_A_DOUBLING;
+    uint64_t rest = pool->in_vain < FREELY_IN_VAIN ? 0 : (uint64_t)FREES_A_RELEASE << doublings;
+    if (pool->given_from && since > FREES_STANDING + 4 * rest) {
+        pool->in_vain = 0;
+        pool->given_from = 0;
+    } else if (pool->given_from && stats->reserved >= pool->given_from) {
+        pool->in_vain += doublings < MOST_DOUBLINGS;
+        pool->given_from = 0;
+    }
+    return since >= rest;
+}
+
+bool bfc_pool_begin_surplus(struct bfc_pool *pool) {
     if (bfc_load_relaxed(&pool->stats->frees) % FREES_A_LOOK)
         return false;
     pool_enter(pool);
     policy_note_surplus(pool);
-    bool due = should_merge(pool) || (may_release(pool) && regions_largest_idle(pool, false));
+    bool begins = has_rested(pool) && !pool->gives_surplus &&
+                  (should_merge(pool) || (may_release(pool) && regions_largest_idle(pool, false)));
+    pool->gives_surplus = pool->gives_surplus || begins;
     pool_leave(pool);
-    return due;
+    return begins;
 }
 
-bool bfc_pool_surplus_is_due(struct bfc_pool *pool) {
-    return UNLIKELY(bfc_load_relaxed(&pool->has_surplus)) && is_due(pool);
-}
-
-uint64_t bfc_pool_release_surplus(struct bfc_pool *pool) {
+uint64_t bfc_pool_release_surplus(struct bfc_pool *pool, bool may_go) {
     uint64_t released = 0;
     region_index r;
     pool_enter(pool);
-    policy_note_surplus(pool);
-    /* surplus_releases is raised before region_release drops the lock, so that several threads
-     * together give back no more than may_release allows. A release that the driver refuses counts
-     * as well. */
-    if (should_merge(pool)) {
+    pool->given_from = pool->stats->reserved;
+    pool->frees_given = pool->stats->frees;
+    if (may_go && should_merge(pool)) {
         released = merge_regions(pool);
-    } else if (may_release(pool) && (r = regions_largest_idle(pool, false))) {
-        pool->surplus_releases++;
+    } else if (may_go && may_release(pool) && (r = regions_largest_idle(pool, false))) {
+        pool->surplus_releases++; /* counts as well if the driver refuses */
         released = region_release(pool, r);
     }
-    if (released)
-        policy_note_surplus(pool);
+    pool->gives_surplus = false;
+    policy_note_surplus(pool);
     pool_leave(pool);
     return released;
 }

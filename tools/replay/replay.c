@@ -160,8 +160,9 @@ static void release_block(struct player *p, uint32_t allocation) {
         return;
     }
     bool waits = p->settings->options.free_mode == BFC_FREE_SYNC;
-    if (waits && bfc_pool_surplus_is_due(p->pools[a->device]))
-        bfc_pool_release_surplus(p->pools[a->device]);
+    if (waits && bfc_pool_has_surplus(p->pools[a->device]) &&
+        bfc_pool_begin_surplus(p->pools[a->device]))
+        bfc_pool_release_surplus(p->pools[a->device], true);
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 

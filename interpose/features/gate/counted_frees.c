@@ -69,7 +69,8 @@ CUresult bfc_free_counted(const struct bfc_driver *driver, struct bfc_arena *are
                           CUdeviceptr pointer) {
     /* Regions go back only if there is one stream for long: once there are several, blocks stay
      * pending for a while after each free, and the pool needs the regions again. */
-    if (UNLIKELY(bfc_pool_surplus_is_due(arena->pool)) && bfc_only_stream_lasts())
+    if (UNLIKELY(bfc_pool_has_surplus(arena->pool)) && bfc_only_stream_lasts() &&
+        !bfc_capture_was_seen())
         bfc_reuse_give_back_surplus(driver, arena, pointer);
     uint64_t number = orders_by_stream(driver, arena);
     if (UNLIKELY(!number))

@@ -54,7 +54,8 @@ static unsigned surplus_releases;
 
 /* Frees as a caller that waits does. */
 static uint64_t give_waiting(bfc_addr start) {
-    uint64_t went = bfc_pool_surplus_is_due(pool) ? bfc_pool_release_surplus(pool) : 0;
+    bool begins = bfc_pool_has_surplus(pool) && bfc_pool_begin_surplus(pool);
+    uint64_t went = begins ? bfc_pool_release_surplus(pool, true) : 0;
     surplus_releases += went != 0;
     give(start);
     return went;
@@ -84,6 +85,56 @@ Test(surplus, is_bounded) {
     open_pool(BFC_POLICY_BFC);
     outgrow(60);
     cr_assert_leq(surplus_releases, 16 + stats().frees / 512);
+}
+
+static void give_small(unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        give_waiting(get(512));
+}
+
+/* A loop that each time takes anew what went back: of its two regions, each is idle in turn, and
+ * neither can serve what the other does. */
+Test(surplus, ends_in_a_loop) {
+    open_pool(BFC_POLICY_BFC);
+    for (int i = 0; i < 10000; i++) {
+        give_waiting(get(150 * MIB));
+        give_small(4);
+        bfc_addr one = get(80 * MIB), other = get(80 * MIB);
+        give_waiting(one);
+        give_waiting(other);
+        give_small(4);
+    }
+    cr_assert_gt(surplus_releases, 16);
+    cr_assert_lt(surplus_releases, 60);
+}
+
+/* Nor does a free wait again and again for regions that other threads have taken meanwhile. */
+Test(surplus, waits_in_vain_end) {
+    unsigned begun = 0;
+    open_pool(BFC_POLICY_BFC);
+    give(get(100 * MIB));
+    give(get(150 * MIB));
+    for (int i = 0; i < 100000; i++) {
+        give(get(512));
+        if (bfc_pool_has_surplus(pool) && bfc_pool_begin_surplus(pool)) {
+            cr_assert_eq(bfc_pool_release_surplus(pool, false), 0);
+            begun++;
+        }
+    }
+    cr_assert_gt(begun, 0);
+    cr_assert_lt(begun, 60);
+}
+
+/* While one thread waits in order to give regions back, no other need wait for the same. */
+Test(surplus, is_for_one_thread) {
+    open_pool(BFC_POLICY_BFC);
+    give(get(100 * MIB));
+    give(get(150 * MIB));
+    for (int i = 0; i < 2; i++)
+        give(get(512));
+    cr_assert(bfc_pool_begin_surplus(pool));
+    cr_assert_not(bfc_pool_begin_surplus(pool));
+    cr_assert_gt(bfc_pool_release_surplus(pool, true), 0);
 }
 
 Test(surplus, refused_is_kept) {
