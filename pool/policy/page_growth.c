@@ -12,12 +12,12 @@
  * page_slack of 3 % covers that.
  *
  * That is the page rule `fit`. With the rule `auto`, a step is one page while free blocks lie
- * together, as they do where lifetimes have a pattern; a large block that the step is made for has
- * a page of its own. Before each step the pool examines the free blocks between blocks in use, and
- * finds the largest size of pages at which the parts of them that cannot move would be at most 1 /
- * LOST_PART of the slack. New pages are no larger than that, and larger pages that are ready go
- * back to the device. A page that has a byte in use stays as it is, so a program that fills its
- * memory first and then frees at random holds more than with `fit`.
+ * together, as they do where lifetimes have a pattern; in every other step
+ * the large block that it is made for has a page of its own. Before each step the pool examines the
+ * free blocks between blocks in use, and finds the largest size of pages at which the parts of them
+ * that cannot move would be at most 1 / LOST_PART of the slack. New pages are no larger than that,
+ * and larger pages that are ready go back to the device. A page that has a byte in use stays as it
+ * is, so a program that fills its memory first and then frees at random holds more than with `fit`.
  *
  * A small block keeps its page from moving, however much free memory lies around the block. While
  * pages hardly move, that costs nothing, and small blocks fill gaps in the pages of large blocks.
@@ -58,6 +58,8 @@
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
+/* page rule auto: at most one of so many steps makes pages that hold only one block */
+#define OWN_STEPS 2
 /* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
  * that more */
 #define IN_USE_PART 128
@@ -182,8 +184,14 @@ void page_growth_look(struct bfc_pool *pool) {
     pool->paging->page_bound = bfc_min(bound, bfc_max(short_of, granule));
 }
 
-uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking) {
-    return chooses_size(pool) && lacking >= OWN_PAGE ? lacking : 0;
+uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking) {
+    struct paging *paging = pool->paging;
+    if (!chooses_size(pool) || !lacking)
+        return 0;
+    bool owns = lacking >= OWN_PAGE && OWN_STEPS * paging->own_steps < paging->steps;
+    paging->steps++;
+    paging->own_steps += owns;
+    return owns ? lacking : 0;
 }
 
 uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes) {
