@@ -42,6 +42,12 @@ struct paging {
     uint64_t moved_to_grow; /* bytes of pages that were moved to serve requests */
     /* with BFC_PAGE_AUTO: bytes of the largest page that may be made now; UINT64_MAX: no bound */
     uint64_t page_bound;
+    /* with BFC_PAGE_AUTO: whether free blocks between others have cost so much memory that the pool
+     * bounds the size of pages; never reset */
+    bool scattered;
+    /* with BFC_PAGE_AUTO: how many plans have made pages, and how many of these have made pages for
+     * a large block alone (page_growth_own) */
+    uint64_t steps, own_steps;
     /* the most bytes of pages that the pool makes beyond what a request needs; lowered when the
      * device refuses pages */
     uint64_t step_most;

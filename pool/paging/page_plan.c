@@ -190,6 +190,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
     plan->missing = 0;
     if (plan->making > limit)
         return BFC_OUT_OF_MEMORY;
+    if (!saving)
+        page_growth_judge(pool, request->bytes, plan->making);
     plan->own = page_growth_own(pool, plan->making);
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));

@@ -73,10 +73,15 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
  * many. */
 uint64_t page_growth_step(const struct bfc_pool *pool);
 
-/* Sets the bound on the size of new pages, by the free blocks that there are now: the more
- * scattered they are, the smaller the pages. To be called before the pool grows. O(free blocks of a
- * page or more). */
+/* Sets the bound on the size of new pages; once free blocks have cost much memory
+ * (page_growth_judge), by those that there are now: the more scattered they are, the smaller the
+ * pages. To be called before the pool grows. O(free blocks of a page or more). */
 void page_growth_look(struct bfc_pool *pool);
+
+/* To be called with a plan that serves a request of `bytes` and makes `making` bytes of pages for
+ * it, because no more ready pages can move there. If so much more would then be reserved than was
+ * ever requested that free blocks must be scattered, bounds the size of pages from now on. */
+void page_growth_judge(struct bfc_pool *pool, uint64_t bytes, uint64_t making);
 
 /* Returns the size in bytes of each new page for a planned region that lacks `bytes` bytes of
  * pages. */
@@ -87,8 +92,9 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* Returns how many of the `lacking` bytes of a block get pages that hold nothing but this block:
- * all of them if they are at least OWN_PAGE and the page rule is auto, otherwise 0. */
-uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking);
+ * all of them if they are at least OWN_PAGE and the page rule is auto, but only in one of OWN_STEPS
+ * calls, otherwise 0. */
+uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a
  * larger page is first replaced by smaller ones. */

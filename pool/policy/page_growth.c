@@ -11,13 +11,15 @@
  * for. Once such a block is free, two pages of it, at most 2 / 64 = 3 %, cannot move, and the usual
  * page_slack of 3 % covers that.
  *
- * That is the page rule `fit`. With the rule `auto`, a step is one page while free blocks lie
- * together, as they do where lifetimes have a pattern; a large block that the step is made for has
- * a page of its own. Before each step the pool examines the free blocks between blocks in use, and
- * finds the largest size of pages at which the parts of them that cannot move would be at most 1 /
- * LOST_PART of the slack. New pages are no larger than that, and larger pages that are ready go
- * back to the device. A page that has a byte in use stays as it is, so a program that fills its
- * memory first and then frees at random holds more than with `fit`.
+ * That is the page rule `fit`. With the rule `auto`, a step is one page, as it suffices where
+ * lifetimes have a pattern; in every other step a large block has a page of its own, so that this
+ * takes at most half as many calls again. That ends when the pool, though it moves all pages that
+ * it can, must reserve SCATTERED times the slack beyond the most that was requested. From then on
+ * the pool examines the free blocks between blocks in use before each step, and finds the largest
+ * size of pages at which the parts of them that cannot move would be at most 1 / LOST_PART of the
+ * slack. New pages are no larger than that, and larger pages that are ready go back to the device.
+ * A page that has a byte in use stays as it is, so a program that fills its memory first and then
+ * frees at random holds more than with `fit`.
  *
  * A small block keeps its page from moving, however much free memory lies around the block. While
  * pages hardly move, that costs nothing, and small blocks fill gaps in the pages of large blocks.
@@ -52,15 +54,20 @@
 #define WATCHED 1024
 /* page rule auto: free memory that cannot move may be at most 1 / LOST_PART of the slack, which is
  * what may be reserved beyond what was requested */
-#define LOST_PART 2
+#define LOST_PART 6
+/* page rule auto: sizes of pages are bounded once this many times the slack was reserved beyond the
+ * most that was requested */
+#define SCATTERED 2.25
 /* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
 #define ROOM_PART 16
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
+/* page rule auto: at most one of so many steps makes pages that hold only one block */
+#define OWN_STEPS 2
 /* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
  * that more */
-#define IN_USE_PART 128
+#define IN_USE_PART 256
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
@@ -167,23 +174,45 @@ static uint64_t largest_losing(const struct holes *holes, uint64_t granule, uint
     return larger || lost > most ? size : UINT64_MAX;
 }
 
+static uint64_t bound_by_holes(const struct bfc_pool *pool) {
+    struct holes holes = {.count = {0}};
+    add_holes(pool, &pool->ready, &holes);
+    add_holes(pool, &pool->small, &holes);
+    double most = (double)pool->stats->peak_requested * pool->config.page_slack / LOST_PART;
+    return largest_losing(&holes, pool->paging->calls.granule, (uint64_t)most);
+}
+
 /* Where memory is short, pages are made small, because a single byte in use keeps all of a page
  * from moving. */
 void page_growth_look(struct bfc_pool *pool) {
     uint64_t granule = pool->paging->calls.granule;
-    struct holes holes = {.count = {0}};
     if (!chooses_size(pool))
         return;
-    add_holes(pool, &pool->ready, &holes);
-    add_holes(pool, &pool->small, &holes);
-    double most = (double)pool->stats->peak_requested * pool->config.page_slack / LOST_PART;
-    uint64_t bound = largest_losing(&holes, granule, (uint64_t)most);
+    uint64_t bound = pool->paging->scattered ? bound_by_holes(pool) : UINT64_MAX;
     uint64_t short_of = pool->stats->refusals ? granule : room_below_limit(pool) / ROOM_PART;
     pool->paging->page_bound = bfc_min(bound, bfc_max(short_of, granule));
 }
 
-uint64_t page_growth_own(const struct bfc_pool *pool, uint64_t lacking) {
-    return chooses_size(pool) && lacking >= OWN_PAGE ? lacking : 0;
+void page_growth_judge(struct bfc_pool *pool, uint64_t bytes, uint64_t making) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    uint64_t most = bfc_max(stats->peak_requested, bfc_add_saturating(stats->requested, bytes));
+    double usual = (double)most + SCATTERED * (double)slack_bytes(pool, most);
+    double reserved = (double)stats->reserved + (double)making;
+    if (!chooses_size(pool) || pool->paging->scattered || making <= page_growth_room(pool, bytes) ||
+        reserved <= usual)
+        return;
+    pool->paging->scattered = true;
+    page_growth_look(pool);
+}
+
+uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking) {
+    struct paging *paging = pool->paging;
+    if (!chooses_size(pool) || !lacking)
+        return 0;
+    bool owns = lacking >= OWN_PAGE && OWN_STEPS * paging->own_steps < paging->steps;
+    paging->steps++;
+    paging->own_steps += owns;
+    return owns ? lacking : 0;
 }
 
 uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes) {
