@@ -209,9 +209,10 @@ uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking) {
     struct paging *paging = pool->paging;
     if (!chooses_size(pool) || !lacking)
         return 0;
-    bool owns = lacking >= OWN_PAGE && OWN_STEPS * paging->own_steps < paging->steps;
+    bool is_first = !pool->stats->reserved;
+    bool owns = lacking >= OWN_PAGE && (is_first || OWN_STEPS * paging->own_steps < paging->steps);
     paging->steps++;
-    paging->own_steps += owns;
+    paging->own_steps += owns && !is_first;
     return owns ? lacking : 0;
 }
 
