@@ -8,6 +8,9 @@
  */
 #include "interpose/features/pages/page_backing.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
@@ -30,7 +33,7 @@ enum { ADDRESSES_FACTOR = 4 };
  * be undone before it returns. */
 struct visit {
     const struct bfc_driver *driver;
-    /* the arena whose context was made current; NULL: the context has ended */
+    /* the arena whose context was made current; NULL: the context has ended, or its end takes long */
     struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
@@ -48,13 +51,14 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended, lets
- * them be made without a context. False: such calls must not be made now. */
-static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
+/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended or its
+ * end takes long, lets them be made without a context, since nothing would make them later. False:
+ * such calls must not be made now. */
+static bool enter_if_possible(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
     visit->arena = NULL;
-    if (bfc_background_is_stopped() || !bfc_load_acquire(&arena->ended))
+    if (bfc_background_is_stopped())
         return false;
     visit->mode = bfc_capture_relax_now(visit->driver);
     return true;
@@ -105,7 +109,7 @@ static void free_addresses(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
     bfc_region_remove(start, arena);
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return;
     note_result(arena, "cuMemAddressFree", bytes,
                 bfc_retry_free_addresses(visit.driver, start, bytes));
@@ -155,6 +159,48 @@ static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     bfc_paging_of(arena)->unreported = 0;
 }
 
+/* Reserved addresses that the driver did not take back when the context ended. */
+struct bfc_kept_addresses {
+    uint64_t start, bytes;
+    struct bfc_kept_addresses *next;
+};
+
+/* Guards the lists `kept` of all arenas. One thread may take the lock more than once, as a tool's
+ * callback may end another context within a call of the driver that is made under it. */
+static pthread_mutex_t keeping = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* Gives reserved addresses back; those that the driver refuses go to the list `kept`. */
+static void free_or_keep(const struct bfc_driver *driver, struct bfc_arena *arena, uint64_t start,
+                         uint64_t bytes) {
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    struct bfc_kept_addresses *kept;
+    if (note_result(arena, "cuMemAddressFree", bytes,
+                    bfc_retry_free_addresses(driver, start, bytes)) ||
+        !(kept = malloc(sizeof *kept)))
+        return;
+    *kept = (struct bfc_kept_addresses){start, bytes, paging->kept};
+    paging->kept = kept;
+}
+
+/* Tries again to give back the addresses in the list `kept`. Where the context ended while the
+ * process was falling asleep or waking, pages were still mapped there. */
+static void free_kept(struct bfc_arena *arena) {
+    struct bfc_kept_addresses *next;
+    struct visit visit;
+    if (!enter_if_possible(&visit, arena))
+        return;
+    pthread_mutex_lock(&keeping);
+    struct bfc_kept_addresses *kept = bfc_paging_of(arena)->kept;
+    bfc_paging_of(arena)->kept = NULL;
+    for (; kept; kept = next) {
+        next = kept->next;
+        free_or_keep(visit.driver, arena, kept->start, kept->bytes);
+        free(kept);
+    }
+    pthread_mutex_unlock(&keeping);
+    leave_context(&visit);
+}
+
 /* Reports pages that were given back as one event. Pages whose creation was not reported yet, since
  * the growth failed, are not counted as given back. */
 static void report_released(void *context, uint64_t bytes) {
@@ -163,6 +209,8 @@ static void report_released(void *context, uint64_t bytes) {
     bfc_paging_of(arena)->unreported -= unreported;
     if (bytes > unreported)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - unreported);
+    if (bfc_load_acquire(&arena->ended))
+        free_kept(arena);
 }
 
 static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
@@ -176,7 +224,7 @@ static void release_handle(const struct bfc_driver *driver, struct bfc_arena *ar
 static void release_page(void *context, bfc_page page, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return;
     release_handle(visit.driver, arena, page, bytes);
     if (visit.arena)
@@ -200,7 +248,7 @@ static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page pag
 static bool unmap_page(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return false;
     bool done = note_result(arena, "cuMemUnmap", bytes, visit.driver->cuMemUnmap(start, bytes));
     leave_context(&visit);
@@ -292,10 +340,11 @@ static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
 
 static void give_addresses_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0;
+    pthread_mutex_lock(&keeping);
     while (bfc_region_next(start + bytes, arena, &start, &bytes))
         if (is_reservation(arena, start))
-            note_result(arena, "cuMemAddressFree", bytes,
-                        bfc_retry_free_addresses(driver, start, bytes));
+            free_or_keep(driver, arena, start, bytes);
+    pthread_mutex_unlock(&keeping);
 }
 
 /* First keeps all other threads from making or moving pages of the pool, since one may be making a
@@ -310,4 +359,14 @@ void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     give_addresses_back(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_pool_let_pages(arena->pool);
+}
+
+void bfc_pages_forget(struct bfc_arena *arena) {
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    struct bfc_kept_addresses *next;
+    for (struct bfc_kept_addresses *kept = paging ? paging->kept : NULL; kept; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    free(paging);
 }
