@@ -40,6 +40,24 @@ class Sleeping(unittest.TestCase):
         self.assertEqual((sleep["state"], sleep["falls"], sleep["wakes"]), ("awake", 1, 1))
         self.assertEqual(neighbour.do("free_bytes()"), free)
 
+    def test_gives_all_back_of_many_contexts_and_sizes(self):
+        """On two devices, with holes; what they hold is measured by a neighbour too, which sees both."""
+        with tempfile.NamedTemporaryFile() as shared:
+            share = {"SIM_SHARE": shared.name, "SIM_DEVICES": "2", "SIM_MEMORY": "2G"}
+            neighbour, job = Job(self, {"BFC_DISABLE": "1", **share}), Job(self, {**ON, **share})
+            free = "begin(0) and free_bytes(), begin(1) and free_bytes()"
+            empty = neighbour.do(free)
+            job.do("use_many_contexts(8, 40)")
+            held = sum(pool["reserved"] for pool in job.shown()["pools"])
+            taken = sum(empty) - sum(neighbour.do(free))
+            job.fall_asleep()
+            self.assertEqual(len(job.shown()["pools"]), 8)
+            self.assertEqual(job.sleep()["kept"], 0)
+            self.assertGreaterEqual(job.sleep()["asleep"] / held, 0.99)
+            self.assertGreaterEqual((taken - sum(empty) + sum(neighbour.do(free))) / taken, 0.99)
+            self.assertTrue(job.do("many_are_intact()"))
+            self.assertFalse(job.is_asleep())
+
     def test_what_wakes_it(self):
         waking = {
             "a copy": "read(a, 8)",
