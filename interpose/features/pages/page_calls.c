@@ -33,7 +33,8 @@ enum { ADDRESSES_FACTOR = 4 };
  * be undone before it returns. */
 struct visit {
     const struct bfc_driver *driver;
-    /* the arena whose context was made current; NULL: the context has ended, or its end takes long */
+    /* the arena whose context was made current; NULL: the context has ended, or its end takes long
+     */
     struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
@@ -51,9 +52,9 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended or its
- * end takes long, lets them be made without a context, since nothing would make them later. False:
- * such calls must not be made now. */
+/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended or
+ * its end takes long, lets them be made without a context, since nothing would make them later.
+ * False: such calls must not be made now. */
 static bool enter_if_possible(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
