@@ -2,6 +2,7 @@
 usage: test_sleep.py (LIBCUDA, PRELOAD and BFCSTAT in the environment)"""
 
 import os
+import signal
 import stat
 import tempfile
 import time
@@ -231,6 +232,15 @@ class Sleeping(unittest.TestCase):
         job.fall_asleep()
         self.assertEqual(job.do("in_child(lambda: fill(a, 1, 8))"), 3)
         self.assertTrue(job.is_asleep())
+        self.assertTrue(job.do(INTACT))
+
+    def test_stopped_job_does_not_answer(self):
+        job = self.filled()
+        os.kill(job.pid, signal.SIGSTOP)
+        asked = job.stat("sleep")
+        os.kill(job.pid, signal.SIGCONT)
+        self.assertIn("does not answer", asked.stderr)
+        job.await_state("asleep")
         self.assertTrue(job.do(INTACT))
 
     def test_wake_on_request(self):
