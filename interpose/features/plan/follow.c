@@ -28,9 +28,6 @@ enum {
     /* miss_budget is ample for an allocation if it is at least this many times what the allocation
      * would probably take off it */
     AMPLE = 32,
-    /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
-     * of the loop */
-    STRIPPED_MOST = 8,
 };
 
 /* The course, one thread's planned allocations, that the calling thread used last: kept so that its
@@ -153,14 +150,6 @@ static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_s
                          (int)arena->device, arena->id, BFC_BYTES(bytes));
 }
 
-/* Whether the plan's memory may be requested again after it was refused or lost. */
-static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
-    uint32_t refused = bfc_load_relaxed(&follower->refused_round);
-    bool rests = bfc_load_relaxed(&follower->stripped) &&
-                 (int32_t)(round - bfc_load_relaxed(&follower->not_before)) < 0;
-    return !rests && (!refused || round >= 2 * refused);
-}
-
 /* Whether to request the plan's memory from the driver now: never during a capture, and less often
  * after each refusal. A plan of BFC_PLAN=auto requests memory only where the loop begins again,
  * when the pool has least in use. */
@@ -168,7 +157,7 @@ static NOINLINE bool wants_memory(const struct bfc_follower *follower,
                                   const struct bfc_course *course) {
     bool begins = course->at == course->prefix || course->at == course->count;
     return (begins || !follower->plan->automatic) && !bfc_captures_exist() &&
-           may_ask(follower, course->round);
+           bfc_follower_may_ask(follower, course->round);
 }
 
 /* Reserves the plan's memory. If the device has no room for a plan of BFC_PLAN=auto, idle regions
@@ -239,15 +228,6 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Lets some repetitions of the loop pass before the plan's memory is requested again: if its pages
- * moved away and back in every repetition, that would cost more than the plan saves. */
-static void rest_after_strip(struct bfc_follower *follower) {
-    uint32_t before = bfc_load_relaxed(&follower->stripped);
-    uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
-    bfc_store_relaxed(&follower->not_before, follower->courses[0].round + (1u << times));
-    bfc_store_relaxed(&follower->stripped, times);
-}
-
 /* Checks whether the plan's memory is gone. If so, the plan has none from now on, and the pages
  * that are left of it are opened to every allocation. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
@@ -258,7 +238,7 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
     bfc_store_relaxed(&published_plan(arena)->memory, 0);
     if (bfc_pool_find(arena->pool, memory, &block) && block.paged) {
         bfc_pool_set_apart(arena->pool, memory, false);
-        rest_after_strip(follower);
+        bfc_follower_rest(follower);
     }
 }
 
