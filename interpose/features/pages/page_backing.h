@@ -23,9 +23,10 @@ struct bfc_paging {
     /* bytes of created pages that no event in the segment has reported yet; only the one thread
      * that is making or giving back the pool's pages uses this */
     uint64_t unreported;
-    /* reserved addresses that could not be given back when the context ended, since another thread
-     * still had pages mapped there; they are given back when that thread has unmapped them */
+    /* atomic: after the context's end, a list of the reserved addresses that are not given back
+     * yet, and how often pages were unmapped (page_calls.c) */
     struct bfc_kept_addresses *kept;
+    unsigned unmapped;
 };
 
 extern unsigned bfc_paging_slot;

@@ -8,7 +8,6 @@
  */
 #include "interpose/features/pages/page_backing.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/atomic.h"
@@ -160,45 +159,52 @@ static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     bfc_paging_of(arena)->unreported = 0;
 }
 
-/* Reserved addresses that the driver did not take back when the context ended. */
+/* Reserved addresses of an ended context that are not given back yet. */
 struct bfc_kept_addresses {
     uint64_t start, bytes;
     struct bfc_kept_addresses *next;
 };
 
-/* Guards the lists `kept` of all arenas. One thread may take the lock more than once, as a tool's
- * callback may end another context within a call of the driver that is made under it. */
-static pthread_mutex_t keeping = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-/* Gives reserved addresses back; those that the driver refuses go to the list `kept`. */
-static void free_or_keep(const struct bfc_driver *driver, struct bfc_arena *arena, uint64_t start,
-                         uint64_t bytes) {
-    struct bfc_paging *paging = bfc_paging_of(arena);
-    struct bfc_kept_addresses *kept;
-    if (note_result(arena, "cuMemAddressFree", bytes,
-                    bfc_retry_free_addresses(driver, start, bytes)) ||
-        !(kept = malloc(sizeof *kept)))
-        return;
-    *kept = (struct bfc_kept_addresses){start, bytes, paging->kept};
-    paging->kept = kept;
+static void keep_addresses(struct bfc_paging *paging, struct bfc_kept_addresses *kept) {
+    kept->next = bfc_load_relaxed(&paging->kept);
+    while (!bfc_compare_exchange_seq_cst(&paging->kept, &kept->next, kept))
+        ;
 }
 
-/* Tries again to give back the addresses in the list `kept`. Where the context ended while the
- * process was falling asleep or waking, pages were still mapped there. */
-static void free_kept(struct bfc_arena *arena) {
-    struct bfc_kept_addresses *next;
+static bool free_range(const struct bfc_driver *driver, struct bfc_arena *arena, uint64_t start,
+                       uint64_t bytes) {
+    return note_result(arena, "cuMemAddressFree", bytes,
+                       bfc_retry_free_addresses(driver, start, bytes));
+}
+
+/* Gives the addresses in the list `kept` back. The driver refuses those behind which another thread
+ * still has pages, since the context ended while the process was falling asleep or waking; that
+ * thread calls this again when it has unmapped them. No lock is held, as a tool's callback may call
+ * us in the driver's calls. So if that thread finds the list empty because this one is just trying,
+ * this one sees that `unmapped` has changed, and tries once more. */
+static void free_kept(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    struct bfc_kept_addresses *kept, *next;
+    unsigned seen;
+    do {
+        seen = bfc_load_seq_cst(&paging->unmapped);
+        for (kept = bfc_exchange_seq_cst(&paging->kept, NULL); kept; kept = next) {
+            next = kept->next;
+            if (free_range(driver, arena, kept->start, kept->bytes))
+                free(kept);
+            else
+                keep_addresses(paging, kept);
+        }
+    } while (bfc_load_seq_cst(&paging->unmapped) != seen);
+}
+
+/* To be called when the thread has unmapped pages of an ended context. */
+static void free_kept_again(struct bfc_arena *arena) {
     struct visit visit;
+    bfc_fetch_add_seq_cst(&bfc_paging_of(arena)->unmapped, 1);
     if (!enter_if_possible(&visit, arena))
         return;
-    pthread_mutex_lock(&keeping);
-    struct bfc_kept_addresses *kept = bfc_paging_of(arena)->kept;
-    bfc_paging_of(arena)->kept = NULL;
-    for (; kept; kept = next) {
-        next = kept->next;
-        free_or_keep(visit.driver, arena, kept->start, kept->bytes);
-        free(kept);
-    }
-    pthread_mutex_unlock(&keeping);
+    free_kept(visit.driver, arena);
     leave_context(&visit);
 }
 
@@ -211,7 +217,7 @@ static void report_released(void *context, uint64_t bytes) {
     if (bytes > unreported)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - unreported);
     if (bfc_load_acquire(&arena->ended))
-        free_kept(arena);
+        free_kept_again(arena);
 }
 
 static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
@@ -341,11 +347,18 @@ static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
 
 static void give_addresses_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0;
-    pthread_mutex_lock(&keeping);
-    while (bfc_region_next(start + bytes, arena, &start, &bytes))
-        if (is_reservation(arena, start))
-            free_or_keep(driver, arena, start, bytes);
-    pthread_mutex_unlock(&keeping);
+    while (bfc_region_next(start + bytes, arena, &start, &bytes)) {
+        if (!is_reservation(arena, start))
+            continue;
+        struct bfc_kept_addresses *kept = malloc(sizeof *kept);
+        if (!kept) {
+            free_range(driver, arena, start, bytes);
+            continue;
+        }
+        *kept = (struct bfc_kept_addresses){start, bytes, NULL};
+        keep_addresses(bfc_paging_of(arena), kept);
+    }
+    free_kept(driver, arena);
 }
 
 /* First keeps all other threads from making or moving pages of the pool, since one may be making a
