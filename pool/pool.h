@@ -299,9 +299,10 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
  *
  * On success `*start` (never NULL) is the region's address. Returns BFC_OK, BFC_INVALID_SIZE,
  * BFC_OUT_OF_MEMORY (the limit or the device has no room), BFC_UPSTREAM_FAILED, BFC_NO_HOST_MEMORY
- * or BFC_ASLEEP.
+ * or BFC_ASLEEP, with the upstream's error code in `*error`.
  */
-enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
+enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start,
+                                   int *error);
 
 /* Sets the region of `address` apart, as bfc_pool_add_apart does, or opens it to all allocations.
  * O(blocks of the region) under the lock. False: the address is in none of the pool's regions, or

@@ -117,11 +117,13 @@ static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr
     return status;
 }
 
-enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start,
+                                   int *error) {
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
     pool_enter(pool);
     enum bfc_status status = pages_lock_awake(pool);
+    *error = pool->ask.error;
     if (status == BFC_OK)
         status = pool->paging && pages_may_grow(pool) ? add_paged(pool, bytes, start)
                                                       : BFC_UPSTREAM_FAILED;

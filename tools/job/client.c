@@ -87,6 +87,14 @@ struct asking_sleep {
     enum bfc_ask_result result;
 };
 
+/* How many milliseconds to wait while the job neither falls asleep nor wakes: it may be stopped. */
+#define STOPPED_MS 5000
+
+static bool is_changing(const struct bfc_segment_sleep *sleep) {
+    uint64_t state = bfc_load_acquire(&sleep->state);
+    return state == BFC_SLEEP_FALLING || state == BFC_SLEEP_WAKING;
+}
+
 static enum bfc_read_result ask_sleep(const struct bfc_segment_look *look, char *base,
                                       void *context) {
     struct asking_sleep *asking = context;
@@ -96,8 +104,10 @@ static enum bfc_read_result ask_sleep(const struct bfc_segment_look *look, char 
     bool served = bfc_ask_wait_for_helper(header);
     if (served)
         bfc_request_sleep(header, asking->wake ? &sleep->wake_asked : &sleep->asked);
+    struct bfc_bounded_wait still = bfc_ask_wait(STOPPED_MS);
     while (served && !bfc_sleep_is_answered(sleep))
-        served = bfc_segment_has_helper(header) && bfc_bounded_wait_nap(&asking->wait);
+        served = bfc_segment_has_helper(header) &&
+                 bfc_bounded_wait_nap(is_changing(sleep) ? &asking->wait : &still);
     asking->result = served ? BFC_ASK_DONE : BFC_ASK_UNANSWERED;
     asking->answer->sleep = *sleep;
     asking->answer->asleep = 0;

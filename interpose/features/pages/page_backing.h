@@ -23,6 +23,10 @@ struct bfc_paging {
     /* bytes of created pages that no event in the segment has reported yet; only the one thread
      * that is making or giving back the pool's pages uses this */
     uint64_t unreported;
+    /* atomic: after the context's end, a list of the reserved addresses that are not given back
+     * yet, and how often pages were unmapped (page_calls.c) */
+    struct bfc_kept_addresses *kept;
+    unsigned unmapped;
 };
 
 extern unsigned bfc_paging_slot;
@@ -59,6 +63,9 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
  * thread enters any more, whatever state its blocks are in. After that the pool may only be
  * destroyed. Does nothing for an arena without pages. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/* Frees the state of the arena's pages, if it has any. */
+void bfc_pages_forget(struct bfc_arena *arena);
 
 /* Gives access to pages that were just mapped: to the pool's device and to the devices of contexts
  * with peer access to its context, since cuCtxEnablePeerAccess does not apply to pages. Called by

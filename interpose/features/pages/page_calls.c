@@ -8,6 +8,8 @@
  */
 #include "interpose/features/pages/page_backing.h"
 
+#include <stdlib.h>
+
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
@@ -30,7 +32,8 @@ enum { ADDRESSES_FACTOR = 4 };
  * be undone before it returns. */
 struct visit {
     const struct bfc_driver *driver;
-    /* the arena whose context was made current; NULL: the context has ended */
+    /* the arena whose context was made current; NULL: the context has ended, or its end takes long
+     */
     struct bfc_arena *arena;
     bool pushed;
     CUstreamCaptureMode mode;
@@ -48,13 +51,14 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended, lets
- * them be made without a context. False: such calls must not be made now. */
-static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
+/* Prepares calls that give pages back: makes the arena's context current, or, if it has ended or
+ * its end takes long, lets them be made without a context, since nothing would make them later.
+ * False: such calls must not be made now. */
+static bool enter_if_possible(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
     visit->arena = NULL;
-    if (bfc_background_is_stopped() || !bfc_load_acquire(&arena->ended))
+    if (bfc_background_is_stopped())
         return false;
     visit->mode = bfc_capture_relax_now(visit->driver);
     return true;
@@ -105,7 +109,7 @@ static void free_addresses(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
     bfc_region_remove(start, arena);
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return;
     note_result(arena, "cuMemAddressFree", bytes,
                 bfc_retry_free_addresses(visit.driver, start, bytes));
@@ -155,6 +159,55 @@ static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     bfc_paging_of(arena)->unreported = 0;
 }
 
+/* Reserved addresses of an ended context that are not given back yet. */
+struct bfc_kept_addresses {
+    uint64_t start, bytes;
+    struct bfc_kept_addresses *next;
+};
+
+static void keep_addresses(struct bfc_paging *paging, struct bfc_kept_addresses *kept) {
+    kept->next = bfc_load_relaxed(&paging->kept);
+    while (!bfc_compare_exchange_seq_cst(&paging->kept, &kept->next, kept))
+        ;
+}
+
+static bool free_range(const struct bfc_driver *driver, struct bfc_arena *arena, uint64_t start,
+                       uint64_t bytes) {
+    return note_result(arena, "cuMemAddressFree", bytes,
+                       bfc_retry_free_addresses(driver, start, bytes));
+}
+
+/* Gives the addresses in the list `kept` back. The driver refuses those behind which another thread
+ * still has pages, since the context ended while the process was falling asleep or waking; that
+ * thread calls this again when it has unmapped them. No lock is held, as a tool's callback may call
+ * us in the driver's calls. So if that thread finds the list empty because this one is just trying,
+ * this one sees that `unmapped` has changed, and tries once more. */
+static void free_kept(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    struct bfc_kept_addresses *kept, *next;
+    unsigned seen;
+    do {
+        seen = bfc_load_seq_cst(&paging->unmapped);
+        for (kept = bfc_exchange_seq_cst(&paging->kept, NULL); kept; kept = next) {
+            next = kept->next;
+            if (free_range(driver, arena, kept->start, kept->bytes))
+                free(kept);
+            else
+                keep_addresses(paging, kept);
+        }
+    } while (bfc_load_seq_cst(&paging->unmapped) != seen);
+}
+
+/* To be called when the thread has unmapped pages of an ended context. */
+static void free_kept_again(struct bfc_arena *arena) {
+    struct visit visit;
+    bfc_fetch_add_seq_cst(&bfc_paging_of(arena)->unmapped, 1);
+    if (!enter_if_possible(&visit, arena))
+        return;
+    free_kept(visit.driver, arena);
+    leave_context(&visit);
+}
+
 /* Reports pages that were given back as one event. Pages whose creation was not reported yet, since
  * the growth failed, are not counted as given back. */
 static void report_released(void *context, uint64_t bytes) {
@@ -163,6 +216,8 @@ static void report_released(void *context, uint64_t bytes) {
     bfc_paging_of(arena)->unreported -= unreported;
     if (bytes > unreported)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - unreported);
+    if (bfc_load_acquire(&arena->ended))
+        free_kept_again(arena);
 }
 
 static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
@@ -176,7 +231,7 @@ static void release_handle(const struct bfc_driver *driver, struct bfc_arena *ar
 static void release_page(void *context, bfc_page page, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return;
     release_handle(visit.driver, arena, page, bytes);
     if (visit.arena)
@@ -200,7 +255,7 @@ static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page pag
 static bool unmap_page(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter_if_alive(&visit, arena))
+    if (!enter_if_possible(&visit, arena))
         return false;
     bool done = note_result(arena, "cuMemUnmap", bytes, visit.driver->cuMemUnmap(start, bytes));
     leave_context(&visit);
@@ -292,10 +347,18 @@ static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
 
 static void give_addresses_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0;
-    while (bfc_region_next(start + bytes, arena, &start, &bytes))
-        if (is_reservation(arena, start))
-            note_result(arena, "cuMemAddressFree", bytes,
-                        bfc_retry_free_addresses(driver, start, bytes));
+    while (bfc_region_next(start + bytes, arena, &start, &bytes)) {
+        if (!is_reservation(arena, start))
+            continue;
+        struct bfc_kept_addresses *kept = malloc(sizeof *kept);
+        if (!kept) {
+            free_range(driver, arena, start, bytes);
+            continue;
+        }
+        *kept = (struct bfc_kept_addresses){start, bytes, NULL};
+        keep_addresses(bfc_paging_of(arena), kept);
+    }
+    free_kept(driver, arena);
 }
 
 /* First keeps all other threads from making or moving pages of the pool, since one may be making a
@@ -310,4 +373,14 @@ void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     give_addresses_back(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_pool_let_pages(arena->pool);
+}
+
+void bfc_pages_forget(struct bfc_arena *arena) {
+    struct bfc_paging *paging = bfc_paging_of(arena);
+    struct bfc_kept_addresses *next;
+    for (struct bfc_kept_addresses *kept = paging ? paging->kept : NULL; kept; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    free(paging);
 }

@@ -1,7 +1,5 @@
 /* The feature `pages`: pools whose addresses and memory come from separate calls of the driver
  * (BFC_BACKING, pool/pages.h). */
-#include <stdlib.h>
-
 #include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
@@ -20,16 +18,12 @@ static void choose_backing(const struct bfc_driver *driver, struct bfc_arena *ar
     upstream->pages = &paging->calls;
 }
 
-static void forget_paging(struct bfc_arena *arena) {
-    free(bfc_paging_of(arena));
-}
-
 static const struct bfc_feature pages = {
     .name = "pages",
     .slot = &bfc_paging_slot,
     .arena_making = choose_backing,
     .arena_ended = bfc_pages_end,
-    .arena_freed = forget_paging,
+    .arena_freed = bfc_pages_forget,
     .peers_changed = bfc_access_change,
 };
 BFC_REGISTER_FEATURE(pages);

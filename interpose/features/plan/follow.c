@@ -28,9 +28,6 @@ enum {
     /* miss_budget is ample for an allocation if it is at least this many times what the allocation
      * would probably take off it */
     AMPLE = 32,
-    /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
-     * of the loop */
-    STRIPPED_MOST = 8,
 };
 
 /* The course, one thread's planned allocations, that the calling thread used last: kept so that its
@@ -153,14 +150,6 @@ static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_s
                          (int)arena->device, arena->id, BFC_BYTES(bytes));
 }
 
-/* Whether the plan's memory may be requested again after it was refused or lost. */
-static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
-    uint32_t refused = bfc_load_relaxed(&follower->refused_round);
-    bool rests = bfc_load_relaxed(&follower->stripped) &&
-                 (int32_t)(round - bfc_load_relaxed(&follower->not_before)) < 0;
-    return !rests && (!refused || round >= 2 * refused);
-}
-
 /* Whether to request the plan's memory from the driver now: never during a capture, and less often
  * after each refusal. A plan of BFC_PLAN=auto requests memory only where the loop begins again,
  * when the pool has least in use. */
@@ -168,18 +157,18 @@ static NOINLINE bool wants_memory(const struct bfc_follower *follower,
                                   const struct bfc_course *course) {
     bool begins = course->at == course->prefix || course->at == course->count;
     return (begins || !follower->plan->automatic) && !bfc_captures_exist() &&
-           may_ask(follower, course->round);
+           bfc_follower_may_ask(follower, course->round);
 }
 
 /* Reserves the plan's memory. If the device has no room for a plan of BFC_PLAN=auto, idle regions
  * go back to the driver, and the memory is requested once more. */
 static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
-                                  bfc_addr *start) {
-    enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
+                                  bfc_addr *start, int *error) {
+    enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start, error);
     if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
         return status;
     bfc_pool_trim_unplanned(arena->pool, 0);
-    return bfc_pool_add_apart(arena->pool, follower->bytes, start);
+    return bfc_pool_add_apart(arena->pool, follower->bytes, start, error);
 }
 
 /* Publishes, the first time, what the pool had reserved before it followed a plan of BFC_PLAN=auto,
@@ -192,13 +181,17 @@ static void note_before(struct bfc_arena *arena, const struct bfc_follower *foll
     bfc_store_relaxed(&published_plan(arena)->before, stats.reserved);
 }
 
-static void take_memory(struct bfc_arena *arena, struct bfc_follower *follower, uint32_t round) {
+/* Returns the error with which the job could not be woken, or 0. */
+static int take_memory(struct bfc_arena *arena, struct bfc_follower *follower, uint32_t round) {
     bfc_addr start = 0;
-    enum bfc_status status = add_memory(arena, follower, &start);
+    int error = 0;
+    enum bfc_status status = add_memory(arena, follower, &start, &error);
+    if (status == BFC_ASLEEP)
+        return error;
     log_memory(arena, follower->bytes, status);
     if (status != BFC_OK) {
         bfc_store_relaxed(&follower->refused_round, round);
-        return;
+        return 0;
     }
     bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
     bfc_store_seq_cst(&follower->memory, first);
@@ -209,17 +202,21 @@ static void take_memory(struct bfc_arena *arena, struct bfc_follower *follower, 
         bfc_pool_set_apart(arena->pool, first, false);
     bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
+    return 0;
 }
 
-static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
-                                    uint32_t round) {
+/* Returns what take_memory returns; 0 also if the memory was not requested. */
+static NOINLINE int ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
+                                   uint32_t round) {
+    int error = 0;
     if (bfc_exchange_acquire(&follower->asks, 1))
-        return;
+        return 0;
     if (!bfc_load_acquire(&follower->memory)) {
         note_before(arena, follower);
-        take_memory(arena, follower, round);
+        error = take_memory(arena, follower, round);
     }
     bfc_store_release(&follower->asks, 0);
+    return error;
 }
 
 /* Whether the plan's memory still begins at this address. It does not if its region went back to
@@ -229,15 +226,6 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
     struct bfc_block_info block;
     return bfc_pool_find(arena->pool, memory, &block) && block.planned &&
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
-}
-
-/* Lets some repetitions of the loop pass before the plan's memory is requested again: if its pages
- * moved away and back in every repetition, that would cost more than the plan saves. */
-static void rest_after_strip(struct bfc_follower *follower) {
-    uint32_t before = bfc_load_relaxed(&follower->stripped);
-    uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
-    bfc_store_relaxed(&follower->not_before, follower->courses[0].round + (1u << times));
-    bfc_store_relaxed(&follower->stripped, times);
 }
 
 /* Checks whether the plan's memory is gone. If so, the plan has none from now on, and the pages
@@ -250,7 +238,7 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
     bfc_store_relaxed(&published_plan(arena)->memory, 0);
     if (bfc_pool_find(arena->pool, memory, &block) && block.paged) {
         bfc_pool_set_apart(arena->pool, memory, false);
-        rest_after_strip(follower);
+        bfc_follower_rest(follower);
     }
 }
 
@@ -666,12 +654,15 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
             count_one(&published_plan(arena)->missed);
         return status;
     }
+    int error = 0; /* with which the job could not be woken */
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)
             /* the caller repeats the allocation without BFC_ALLOCATE_HIT_ONLY; then the memory is
              * requested */
             return BFC_OUT_OF_MEMORY;
-        ask_for_memory(arena, follower, course->round);
+        error = ask_for_memory(arena, follower, course->round);
+        /* only what is there without another attempt to wake the job */
+        flags |= error ? BFC_ALLOCATE_HIT_ONLY : 0;
     }
     struct call call = {.arena = arena,
                         .follower = follower,
@@ -682,7 +673,11 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
                         .flags = flags,
                         .refused = refused,
                         .block = block};
-    return allocate_planned(&call);
+    enum bfc_status status = allocate_planned(&call);
+    if (LIKELY(!error || status == BFC_OK))
+        return status;
+    block->error = error;
+    return BFC_ASLEEP;
 }
 
 static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes, unsigned flags,

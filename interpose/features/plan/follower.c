@@ -11,6 +11,9 @@ enum {
     FORESEEN_MOST = 4096,
     /* how many planned blocks one call of bfc_follower_look_ahead goes through */
     LOOKED_AT_MOST = 1 << 21,
+    /* the longest pause between requests for the plan's memory is 2 to this power, in repetitions
+     * of the loop */
+    STRIPPED_MOST = 8,
 };
 
 /* Sets `starts`: for each arena of the plan that is of this device, the offset in the plan's memory
@@ -179,4 +182,18 @@ bool bfc_follower_look_ahead(struct bfc_follower *follower) {
         left--;
     }
     return follower->gaps;
+}
+
+bool bfc_follower_may_ask(const struct bfc_follower *follower, uint32_t round) {
+    uint32_t refused = bfc_load_relaxed(&follower->refused_round);
+    bool rests = bfc_load_relaxed(&follower->stripped) &&
+                 (int32_t)(round - bfc_load_relaxed(&follower->not_before)) < 0;
+    return !rests && (!refused || round >= 2 * refused);
+}
+
+void bfc_follower_rest(struct bfc_follower *follower) {
+    uint32_t before = bfc_load_relaxed(&follower->stripped);
+    uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
+    bfc_store_relaxed(&follower->not_before, follower->courses[0].round + (1u << times));
+    bfc_store_relaxed(&follower->stripped, times);
 }

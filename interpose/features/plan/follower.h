@@ -55,4 +55,12 @@ const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
  * gaps that are wanted are known already. Only one thread may call it at a time. */
 bool bfc_follower_look_ahead(struct bfc_follower *follower);
 
+/* Whether, in this repetition of the loop, the plan's memory may be requested again after it was
+ * refused or lost. */
+bool bfc_follower_may_ask(const struct bfc_follower *follower, uint32_t round);
+
+/* Lets some repetitions of the loop pass before the plan's memory is requested again: if its pages
+ * moved away and back in every repetition, that would cost more than the plan saves. */
+void bfc_follower_rest(struct bfc_follower *follower);
+
 #endif

@@ -130,6 +130,32 @@ def end_unseen(device):
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(find(b"cuDevicePrimaryCtxRelease"))(device)
 
 
+def ends_in_the_middle(at, end, argument, lasts):
+    """Has another thread end the context when the library first makes the call `at`, which is made when the end's own
+    call has begun. That lasts so many seconds. If it lasts none, pages stay mapped until it has given addresses back."""
+    ended, begun, freed = [], threading.Event(), threading.Semaphore(0)
+
+    def told(name):
+        if name == at and not ended:
+            ended.append(start(lambda: getattr(cuda, end)(argument)))
+            begun.wait(10)
+        elif name == end:
+            begun.set()
+            time.sleep(lasts)
+        elif name == "cuMemAddressFree":
+            freed.release()
+        if name == "cuMemUnmap" and not lasts and threading.get_ident() != kept[-1].ident:
+            while freed.acquire(timeout=0.3):
+                pass
+
+    watch(told)
+    return ended
+
+
+def is_reserved(pointer):
+    return attribute(11, pointer) > 1000  # RANGE_START_ADDR, or else the error
+
+
 def another_context():
     made = ctypes.c_void_p()
     must(cuda.cuCtxCreate_v2(ctypes.byref(made), 0, 0))

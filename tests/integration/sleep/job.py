@@ -156,6 +156,37 @@ def call_host(stream, function):
     return cuda.cuLaunchHostFunc(stream, kept[-1], None)
 
 
+many = []
+
+
+def use_many_contexts(contexts, blocks):
+    """Blocks of all sizes in contexts of two devices in turn, of which every other one is freed again."""
+    dice = random.Random(contexts)
+    for number in range(contexts):
+        made = ctypes.c_void_p()
+        if number < 2:
+            made = begin(number)
+        else:
+            must(cuda.cuCtxCreate_v2(ctypes.byref(made), 0, number % 2))
+        sizes = [dice.choice((dice.randint(1, 4096), dice.randint(1, 1 << 20), dice.randint(1, 5 << 20)))
+                 for _ in range(blocks)]
+        held = [(allocate(size), number * 16 + i % 16, size) for i, size in enumerate(sizes)]
+        for one in held[1::2]:
+            must(free(one[0]))
+        for one in held[::2]:
+            must(fill(*one))
+        must(synchronize())
+        many.append((made, held[::2]))
+
+
+def many_are_intact():
+    intact = True
+    for made, held in many:
+        must(cuda.cuCtxSetCurrent(made))
+        intact = intact and all(is_filled(*one) for one in held)
+    return intact
+
+
 def in_child(task):
     """The status of a child that the process forks, which is the task's value."""
     child = os.fork()

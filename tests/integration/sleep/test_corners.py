@@ -5,6 +5,7 @@ usage: test_corners.py (LIBCUDA, PRELOAD and BFCSTAT in the environment)"""
 import os
 import pathlib
 import re
+import subprocess
 import tempfile
 import time
 import unittest
@@ -82,6 +83,31 @@ class Corners(unittest.TestCase):
         self.assertNotIn("BFC_LIMIT leaves no room", sleeper.said())
         other.end()
         self.assertTrue(sleeper.do("is_filled(a, 7, size)"))
+
+    @unittest.skipUnless("BFCPLAN" in os.environ, "built without the planner")
+    def test_a_wake_in_vain_for_a_plan_is_tried_once(self):
+        """The plan's memory and the allocation itself need it."""
+        share = self.share()
+        trace, plan = share["SIM_SHARE"] + "-trace", share["SIM_SHARE"] + "-plan"
+        recorder = self.job(BFC_RECORD=trace)
+        step = "[free(one) for one in [allocate(size * MIB) for size in (5, 3, 4)]]"
+        recorder.do(f"for _ in range(8): {step}")
+        self.assertEqual(recorder.finish(), 0)
+        subprocess.run([os.environ["BFCPLAN"], "solve", trace, "-o", plan], check=True, stdout=subprocess.DEVNULL)
+        sleeper = self.job(BFC_PLAN=plan, **share)
+        sleeper.do("size = 45*MIB; a = allocate(size); fill(a, 7, size); synchronize(); free(allocate(2000000))")
+        sleeper.fall_asleep()
+        other = self.job(**share)
+        other.do("a = allocate(45*MIB)")
+        for number in 1, 2:
+            self.assertEqual(sleeper.do("allocate(5*MIB)"), "code 2")
+            self.assertEqual(sleeper.sleep()["refused"], number)
+        self.assertNotIn("BFC_LIMIT leaves no room", sleeper.said())
+        self.assertGreater(sleeper.do("allocate(2000)"), 0)  # for which memory is there
+        other.end()
+        sleeper.do(f"for _ in range(3): {step}")
+        self.assertTrue(sleeper.do("is_filled(a, 7, size)"))
+        self.assertGreater(sleeper.shown()["pools"][0]["plan"]["followed"], 0, sleeper.said())
 
     def test_one_limit_for_all_waits_of_a_fall(self):
         job = self.job(SIM_DEVICES="7")
@@ -179,6 +205,33 @@ class Corners(unittest.TestCase):
                 self.assertTrue(job.do(INTACT), job.said())
                 self.assertEqual(job.do("cuda.cuDevicePrimaryCtxReset_v2(0)"), 0)
                 self.assertEqual(other.do("free_bytes()"), 64 << 20, job.said())
+
+    def test_nothing_stays_of_a_context_that_ends_in_the_middle(self):
+        """Its addresses are given back though pages were mapped there when it ended, and its pages though its end
+        takes long."""
+        for step, at, end, lasts in (
+                ("wake", "cuMemcpyHtoDAsync_v2", "cuDevicePrimaryCtxReset_v2", 0),
+                ("wake", "cuMemSetAccess", "cuCtxDestroy_v2", 0), ("wake", "cuMemMap", "cuCtxDestroy_v2", 2.5),
+                ("fall", "cuMemUnmap", "cuDevicePrimaryCtxReset_v2", 0),
+                ("fall", "cuMemUnmap", "cuDevicePrimaryCtxReset_v2", 2.5)):
+            with self.subTest(f"{end} of {lasts} s in {at} of a {step}"):
+                share = self.share()
+                other = Job(self, {"BFC_DISABLE": "1", **share})
+                job = self.job(**share)
+                if "Destroy" in end:
+                    job.do("cuda.cuDevicePrimaryCtxRelease_v2(0); context = another_context()")
+                job.do(FILLED)
+                if step == "wake":
+                    job.fall_asleep()
+                job.do(f"e = ends_in_the_middle({at!r}, {end!r}, {'context' if 'Destroy' in end else 0}, {lasts})")
+                asked = job.asking("wake" if step == "wake" else "sleep")
+                asked.wait()
+                self.assertEqual(job.do("await_value(e[0])"), 0)
+                job.do("watch(lambda name: None)")
+                job.await_state("awake")
+                job.do("begin()")
+                self.assertEqual(other.do("free_bytes()"), 64 << 20, job.said())
+                self.assertEqual([job.do(f"is_reserved({one})") for one in "ab"], [False, False], job.said())
 
     def test_exit_in_the_middle(self):
         for step, name in (("fall", "cuMemcpyDtoHAsync_v2"), ("fall", "cuMemUnmap"), ("wake", "cuMemCreate"),

@@ -2,6 +2,7 @@
 usage: test_sleep.py (LIBCUDA, PRELOAD and BFCSTAT in the environment)"""
 
 import os
+import signal
 import stat
 import tempfile
 import time
@@ -39,6 +40,24 @@ class Sleeping(unittest.TestCase):
         sleep = job.sleep()
         self.assertEqual((sleep["state"], sleep["falls"], sleep["wakes"]), ("awake", 1, 1))
         self.assertEqual(neighbour.do("free_bytes()"), free)
+
+    def test_gives_all_back_of_many_contexts_and_sizes(self):
+        """On two devices, with holes; what they hold is measured by a neighbour too, which sees both."""
+        with tempfile.NamedTemporaryFile() as shared:
+            share = {"SIM_SHARE": shared.name, "SIM_DEVICES": "2", "SIM_MEMORY": "2G"}
+            neighbour, job = Job(self, {"BFC_DISABLE": "1", **share}), Job(self, {**ON, **share})
+            free = "begin(0) and free_bytes(), begin(1) and free_bytes()"
+            empty = neighbour.do(free)
+            job.do("use_many_contexts(8, 40)")
+            held = sum(pool["reserved"] for pool in job.shown()["pools"])
+            taken = sum(empty) - sum(neighbour.do(free))
+            job.fall_asleep()
+            self.assertEqual(len(job.shown()["pools"]), 8)
+            self.assertEqual(job.sleep()["kept"], 0)
+            self.assertGreaterEqual(job.sleep()["asleep"] / held, 0.99)
+            self.assertGreaterEqual((taken - sum(empty) + sum(neighbour.do(free))) / taken, 0.99)
+            self.assertTrue(job.do("many_are_intact()"))
+            self.assertFalse(job.is_asleep())
 
     def test_what_wakes_it(self):
         waking = {
@@ -213,6 +232,15 @@ class Sleeping(unittest.TestCase):
         job.fall_asleep()
         self.assertEqual(job.do("in_child(lambda: fill(a, 1, 8))"), 3)
         self.assertTrue(job.is_asleep())
+        self.assertTrue(job.do(INTACT))
+
+    def test_stopped_job_does_not_answer(self):
+        job = self.filled()
+        os.kill(job.pid, signal.SIGSTOP)
+        asked = job.stat("sleep")
+        os.kill(job.pid, signal.SIGCONT)
+        self.assertIn("does not answer", asked.stderr)
+        job.await_state("asleep")
         self.assertTrue(job.do(INTACT))
 
     def test_wake_on_request(self):

@@ -136,7 +136,8 @@ static void allocate_planned(struct machine *m, uint64_t bytes) {
 static void add_planned(struct machine *m) {
     uint64_t bytes = (1 + machine_draw(m, 12)) * 1024 * 1024 - machine_draw(m, 3) * 65536;
     bfc_addr start = 0;
-    if (bfc_pool_add_apart(m->pool, bytes, &start) != BFC_OK)
+    int error;
+    if (bfc_pool_add_apart(m->pool, bytes, &start, &error) != BFC_OK)
         return;
     struct bfc_block_info block;
     if (!bfc_pool_find(m->pool, start, &block) || !block.planned || block.region_size < bytes)

@@ -175,7 +175,7 @@ static void allocate_at(struct machine *m, const uint8_t *s) {
 static void set_apart(struct machine *m, const uint8_t *s) {
     bfc_addr start = 0;
     if (s[2] & 1)
-        bfc_pool_add_apart(m->pool, (1 + s[2] % 8) * MIB, &start);
+        bfc_pool_add_apart(m->pool, (1 + s[2] % 8) * MIB, &start, &(int){0});
     else if (m->count && !bfc_pool_set_apart(m->pool, m->live[s[1] % m->count].start, s[2] & 2))
         fail(m, "a region could not be set apart");
 }

@@ -14,7 +14,7 @@ static bfc_addr apart; /* a region of 8 MiB */
 static void open_pool(void) {
     struct bfc_upstream upstream = fake_upstream_table(&fake);
     cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
-    cr_assert_eq(bfc_pool_add_apart(pool, 8 * MIB, &apart), BFC_OK);
+    cr_assert_eq(bfc_pool_add_apart(pool, 8 * MIB, &apart, &(int){0}), BFC_OK);
 }
 
 static void set_up(void) {
@@ -301,11 +301,11 @@ Test(place, apart_it_is_within_the_limit_and_goes_back) {
     bfc_addr other = 0;
     config.limit = 10 * MIB;
     open_pool();
-    cr_assert_eq(bfc_pool_add_apart(pool, 4 * MIB, &other), BFC_OUT_OF_MEMORY);
-    cr_assert_eq(bfc_pool_add_apart(pool, 100, &other), BFC_INVALID_SIZE);
+    cr_assert_eq(bfc_pool_add_apart(pool, 4 * MIB, &other, &(int){0}), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_add_apart(pool, 100, &other, &(int){0}), BFC_INVALID_SIZE);
     cr_assert_eq(other, 0);
     cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 8 * MIB);
-    cr_assert_eq(bfc_pool_add_apart(pool, 10 * MIB, &other), BFC_OK);
+    cr_assert_eq(bfc_pool_add_apart(pool, 10 * MIB, &other, &(int){0}), BFC_OK);
 }
 
 Test(place, apart_it_is_of_whole_pages) {
@@ -313,10 +313,10 @@ Test(place, apart_it_is_of_whole_pages) {
     bfc_addr other = 0;
     config.limit = 15 * MIB;
     open_pool();
-    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB + 4096, &other), BFC_OK);
+    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB + 4096, &other, &(int){0}), BFC_OK);
     bfc_pool_read_stats(pool, &stats);
     cr_assert_eq(stats.reserved, 12 * MIB);
-    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB, &other), BFC_OK);
+    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB, &other, &(int){0}), BFC_OK);
     bfc_pool_read_stats(pool, &stats);
     cr_assert_eq(stats.reserved, 15 * MIB);
 }

@@ -154,7 +154,7 @@ static bool is_there(bfc_addr start) {
 Test(surplus, plan_is_kept) {
     bfc_addr planned;
     open_pool(BFC_POLICY_BFC);
-    cr_assert_eq(bfc_pool_add_apart(pool, 500 * MIB, &planned), BFC_OK);
+    cr_assert_eq(bfc_pool_add_apart(pool, 500 * MIB, &planned, &(int){0}), BFC_OK);
     cr_assert_gt(outgrow(10), 0);
     cr_assert(is_there(planned));
     cr_assert(bfc_pool_set_apart(pool, planned, false));
