@@ -39,8 +39,8 @@ class Scenes(Planned):
         """What each pool of a job tells when all else of it has changed."""
         arguments = [os.environ['SCENES'], scene]
         plan = self.plan(arguments, **variables)
-        environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1',
-                           BFC_PLAN=plan, TURN='1', STAY='1', **variables)
+        environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1', BFC_PLAN=plan,
+                           TURN='1', STAY='1', **self.own_device(), **variables)
         with subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as job:
             self.assertEqual(job.stdout.readline(), 'done\n')
@@ -63,7 +63,7 @@ class Scenes(Planned):
 
     def test_pages_that_are_left_of_the_plan_s_memory_serve_others(self):
         pool = self.pools_at_end('trimmed-in-part', BFC_BACKING='pages')[0]
-        self.assertLess(pool['peak_reserved'], 1.4 * pool['peak_in_use'])
+        self.assertLess(pool['peak_reserved'], 1.5 * pool['peak_in_use'])
 
     def test_the_place_of_a_thread_that_ended_is_another_s(self):
         told = self.told_at_end('relay')[0]
