@@ -50,12 +50,14 @@ class Shown(unittest.TestCase):
         self.job.fall_asleep()
         text = shown(self.pid())
         self.assertRegex(text, rf"sleep +asleep for [\d.]+ \w+: 64\.0 MiB are in {self.folder}, 0 B stay")
+        self.assertRegex(text, r"\n +fell asleep 1 time, the last in [\d.]+ \w+\n")
         self.assertRegex(text, r"in use +64\.0 MiB")
         self.assertRegex(text, r"reserved +0 B   \(most 66\.0 MiB\) in 1 region\n +asleep +64\.0 MiB   not on the device\n")
         self.assertRegex(text, r"\n +[\d.]+ \w+  asleep +64\.0 MiB  after [\d.]+ \w+\n")
         self.job.do("read(a, 1)")
         text = shown(self.pid())
         self.assertNotIn("not on the device", text)
+        self.assertRegex(text, r"\n +fell asleep 1 time, the last in [\d.]+ \w+; woke 1 time, the last in [\d.]+ \w+\n")
         self.assertRegex(text, r"\n +[\d.]+ \w+  awake +64\.0 MiB  after [\d.]+ \w+\n")
 
     def test_json(self):
