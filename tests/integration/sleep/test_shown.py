@@ -144,6 +144,15 @@ class Shown(unittest.TestCase):
             with open(f"{self.folder}/page.html", encoding="utf-8") as file:
                 self.assertIn(f'"where":"{self.folder}"', file.read())
 
+    def test_snapshot(self):
+        """The counters of a trace tell what is on the device: nothing at first, and nothing while the job sleeps."""
+        self.job.fall_asleep()
+        path = f"{self.folder}/counters.json"
+        shown("snapshot", "-o", path, self.pid())
+        with open(path, encoding="utf-8") as file:
+            reserved = [event["args"]["reserved"] for event in json.load(file)["traceEvents"] if event["ph"] == "C"]
+        self.assertEqual((reserved[0], max(reserved), reserved[-1]), (0, 66 << 20, 0))
+
     def test_out_of_memory(self):
         share = {"SIM_SHARE": f"{self.folder}/share", "SIM_MEMORY": "128M"}
         sleeper = Job(self, {**ON, **share})
