@@ -119,6 +119,16 @@ class Sleeping(unittest.TestCase):
         job.await_state("asleep")
         self.assertTrue(job.do(INTACT))
 
+    def test_idle_time_begins_anew_with_a_wake(self):
+        for how, wake in (("by hand", lambda job: job.stat("wake")), ("by growth", lambda job: job.do("allocate(32*MIB)"))):
+            with self.subTest(how):
+                job = self.filled({"BFC_SLEEP_IDLE": "2"})
+                job.await_state("asleep")
+                wake(job)
+                time.sleep(1)
+                self.assertEqual(job.sleep()["state"], "awake")
+                job.await_state("asleep")
+
     def test_busy_job_stays_awake(self):
         job = self.filled({"BFC_SLEEP_IDLE": "1000"})
         self.assertEqual(job.sleep()["falls"], 0)
