@@ -84,7 +84,7 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  option->kind == BFC_OPTION_AMOUNT ? "none, " : "");
         break;
     case BFC_OPTION_FILE:
-        snprintf(text, size, "none, %s%sor a file's path of 1 to 250 characters",
+        snprintf(text, size, "none, %s%sor a path of 1 to 250 characters",
                  option->choices ? option->choices : "", option->choices ? ", " : "");
         break;
     case BFC_OPTION_WORDS:

@@ -144,6 +144,10 @@ class Sleeping(unittest.TestCase):
                 self.assertIn(why, job.stat().stdout)
                 self.assertTrue(job.do(INTACT))
 
+    def test_a_place_may_be_a_folder(self):
+        self.assertIn("BFC_SLEEP_TO= is not accepted: expected none, memory, or a path of 1 to 250 characters",
+                      self.filled({**ON, "BFC_SLEEP_TO": ""}).said())
+
     def test_exports_stay(self):
         job = self.filled()
         job.do("export(b)")
