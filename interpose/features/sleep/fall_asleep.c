@@ -171,8 +171,14 @@ static const char *open_arenas(uint64_t *bytes) {
                     "(BFC_BACKING=pages avoids these)";
 }
 
+static const char *chosen_place(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process ? process->options.sleep_to : "";
+}
+
 static const char *tell_unkept(char *text, size_t size, int error) {
-    snprintf(text, size, "the contents could not be kept: %s", strerror(error));
+    snprintf(text, size, "the contents could not be kept in %.48s: %s",
+             chosen_place()[0] ? chosen_place() : "host memory", strerror(error));
     return text;
 }
 
@@ -191,11 +197,6 @@ static const char *save_arenas(char *text, size_t size) {
     }
     error = bfc_sleep_store_flush(bfc_sleeping.file);
     return error ? tell_unkept(text, size, error) : NULL;
-}
-
-static const char *chosen_place(void) {
-    const struct bfc_process *process = bfc_process_if_made();
-    return process ? process->options.sleep_to : "";
 }
 
 static const char *prepare_fall(char *text, size_t size) {
