@@ -76,7 +76,7 @@ static const char *find_obstacle(void) {
     struct bfc_arena *arena = NULL;
     bool some = false;
     if (!bfc_counter)
-        return "submissions are not counted: set BFC_GATE=on, or BFC_SLEEP_IDLE";
+        return "submissions are not counted: set BFC_GATE=on and BFC_BACKING=pages";
     if (work_may_be_unseen())
         return "work may be submitted unseen (BFC_GATE is off by itself)";
     while ((arena = bfc_arena_next(arena)))
@@ -86,7 +86,7 @@ static const char *find_obstacle(void) {
     return some ? NULL
            : asked
                ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
-               : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
+               : "no memory is of pages: set BFC_BACKING=pages";
 }
 
 /* Waits until no thread is inside a call that submits work. A thread that waits for the process to

@@ -135,7 +135,8 @@ class Sleeping(unittest.TestCase):
 
     def test_without_gate_or_pages_it_says_why(self):
         for settings, why in (({}, "BFC_GATE"), ({"BFC_GATE": "on"}, "BFC_BACKING"), ({"BFC_BACKING": "pages"}, "BFC_GATE"),
-                              ({"BFC_SLEEP_IDLE": "100", "SIM_VIRTUAL": "0"}, "BFC_BACKING")):
+                              ({"BFC_SLEEP_IDLE": "100", "SIM_VIRTUAL": "0"}, "BFC_BACKING"),
+                              ({"BFC_SLEEP_IDLE": "100", "BFC_BACKING": "malloc"}, "set BFC_BACKING=pages\n")):
             with self.subTest(settings):
                 job = self.filled(settings)
                 asked = job.stat("sleep")
