@@ -84,7 +84,7 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  option->kind == BFC_OPTION_AMOUNT ? "none, " : "");
         break;
     case BFC_OPTION_FILE:
-        snprintf(text, size, "none, %s%sor a file's path of 1 to 250 characters",
+        snprintf(text, size, "none, %s%sor a path of 1 to 250 characters",
                  option->choices ? option->choices : "", option->choices ? ", " : "");
         break;
     case BFC_OPTION_WORDS:
@@ -419,6 +419,14 @@ static bool is_above(const struct bfc_amount *amount, const struct bfc_amount *l
     return limit->fraction <= 0 && amount->bytes > limit->bytes;
 }
 
+/* Whether sleep is asked for, but the gate or pages, which it needs, are turned off. */
+static bool sleeps_in_vain(const struct bfc_options *options) {
+    bool regions = options->backing == BFC_BACKING_MALLOC &&
+                   options->given & bit_of(bfc_option_find("BFC_BACKING"));
+    return (options->sleep_idle >= 0 || options->sleep_quantum >= 0) &&
+           (options->gate == BFC_GATE_OFF || options->gate == BFC_GATE_0 || regions);
+}
+
 static const char *find_contradiction(const struct bfc_options *options) {
     bool preallocates = options->growth == 3, doubles = options->growth == 0;
     if (doubles && options->policy == 0 && options->growth_size > options->growth_max)
@@ -432,6 +440,9 @@ static const char *find_contradiction(const struct bfc_options *options) {
     if ((options->sleep_idle >= 0 || options->sleep_quantum >= 0) && !options->stats)
         return "BFC_SLEEP_IDLE and BFC_SLEEP_QUANTUM need BFC_STATS=1: with BFC_STATS=0 the job "
                "does not fall asleep";
+    if (sleeps_in_vain(options))
+        return "BFC_SLEEP_IDLE and BFC_SLEEP_QUANTUM need BFC_GATE=on, and BFC_BACKING=pages or "
+               "auto: without these the job does not fall asleep";
     if (options->wait > 0 && !options->stats)
         return "BFC_WAIT needs the queue that comes with BFC_STATS=1: with BFC_STATS=0 no "
                "allocation waits for other jobs";

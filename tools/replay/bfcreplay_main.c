@@ -343,15 +343,15 @@ static void take_recorded(const struct arguments *a, const struct input *input,
     options->given = 0;
 }
 
-static void tell_start(const struct settings *settings, const struct input *input,
-                       const char *trace) {
+static void tell_start(const struct arguments *a, const struct settings *settings,
+                       const struct input *input, const char *trace) {
     char text[1024] = "", size[32] = "";
     put_changed(&settings->options, text, sizeof text);
     if (settings->memory != UINT64_MAX)
         snprintf(size, sizeof size, ", on %.1f GiB", (double)settings->memory / (1 << 30));
     if (input->settings)
-        fprintf(stderr, "bfcreplay: %s: starts from the recorded settings: %s%s\n", trace,
-                *text ? text : "the defaults", size);
+        fprintf(stderr, "bfcreplay: %s: starts from the recorded settings%s: %s%s\n", trace,
+                a->given_count ? " and those given" : "", *text ? text : "the defaults", size);
     else if (input->from_trace)
         fprintf(stderr, "bfcreplay: %s: its settings were not recorded; replayed with %s%s\n",
                 trace, *text ? text : "the defaults", size);
@@ -370,7 +370,7 @@ static struct settings start_as_recorded(const struct arguments *a, const struct
         for (unsigned i = 0; i < a->given_count; i++)
             bfc_option_set(&settings.options, a->given[i].option, a->given[i].value);
     }
-    tell_start(&settings, input, trace);
+    tell_start(a, &settings, input, trace);
     return settings;
 }
 

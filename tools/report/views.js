@@ -31,7 +31,7 @@ const toldBefore = pool => {
    counters and its calls. */
 const middle = numbers => numbers.sort((a, b) => a - b)[numbers.length >> 1];
 const findBase = pool => {
-  const seen = pool.samples ?? [], last = pool.at.length - 1;
+  const seen = (pool.samples ?? []).map(p => ({...p, reserved: p.reserved - (p.asleep ?? 0)})), last = pool.at.length - 1;
   if (byCalls || !seen.length || last < 0) return {live: 0, reserved: 0};
   const behind = toldSpace ? [] : seen.filter(p => p.calls), [sample] = seen.slice(-1);
   const less = (figure, calls) => middle(behind.map(p => p[figure] - calls[p.calls - 1]));

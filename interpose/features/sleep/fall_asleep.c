@@ -76,7 +76,7 @@ static const char *find_obstacle(void) {
     struct bfc_arena *arena = NULL;
     bool some = false;
     if (!bfc_counter)
-        return "submissions are not counted: set BFC_GATE=on, or BFC_SLEEP_IDLE";
+        return "submissions are not counted: set BFC_GATE=on and BFC_BACKING=pages";
     if (work_may_be_unseen())
         return "work may be submitted unseen (BFC_GATE is off by itself)";
     while ((arena = bfc_arena_next(arena)))
@@ -86,7 +86,7 @@ static const char *find_obstacle(void) {
     return some ? NULL
            : asked
                ? "there are no pages here, though BFC_BACKING asks for them: BFC_LOG=info says why"
-               : "no memory is of pages: set BFC_BACKING=pages, or BFC_SLEEP_IDLE";
+               : "no memory is of pages: set BFC_BACKING=pages";
 }
 
 /* Waits until no thread is inside a call that submits work. A thread that waits for the process to
@@ -171,8 +171,14 @@ static const char *open_arenas(uint64_t *bytes) {
                     "(BFC_BACKING=pages avoids these)";
 }
 
+static const char *chosen_place(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process ? process->options.sleep_to : "";
+}
+
 static const char *tell_unkept(char *text, size_t size, int error) {
-    snprintf(text, size, "the contents could not be kept: %s", strerror(error));
+    snprintf(text, size, "the contents could not be kept in %.48s: %s",
+             chosen_place()[0] ? chosen_place() : "host memory", strerror(error));
     return text;
 }
 
@@ -191,11 +197,6 @@ static const char *save_arenas(char *text, size_t size) {
     }
     error = bfc_sleep_store_flush(bfc_sleeping.file);
     return error ? tell_unkept(text, size, error) : NULL;
-}
-
-static const char *chosen_place(void) {
-    const struct bfc_process *process = bfc_process_if_made();
-    return process ? process->options.sleep_to : "";
 }
 
 static const char *prepare_fall(char *text, size_t size) {

@@ -47,6 +47,10 @@ static bool started;            /* atomic: whether the thread runs */
  * thread may next try to put the process to sleep (both by bfc_kernel_now_ns). */
 static uint64_t submissions, active_ns, retry_ns;
 
+/* When the process last got memory from other jobs, by bfc_kernel_now_ns, and how often it had by
+ * then (look_at_memory). */
+static uint64_t held_ns, times_served;
+
 static void look_at_submissions(void) {
     uint64_t sum = 0;
     bool still = bfc_counter && bfc_counter->count(&sum) && sum == submissions;
@@ -56,13 +60,31 @@ static void look_at_submissions(void) {
     bfc_store_relaxed(&bfc_sleep_told()->active_ns, active_ns);
 }
 
+/* While the process waits for memory of other jobs, it does not have the device: its turn begins
+ * when it gets the memory. */
+static void look_at_memory(void) {
+    struct bfc_arena *arena = NULL;
+    uint64_t served = 0;
+    while ((arena = bfc_arena_next(arena))) {
+        const struct bfc_rung_counts *rungs = arena->stats.section->rungs;
+        served += bfc_load_relaxed(&rungs[BFC_RUNG_SLEEP].saved) +
+                  bfc_load_relaxed(&rungs[BFC_RUNG_WAIT].saved);
+    }
+    if (served != times_served)
+        held_ns = bfc_kernel_now_ns();
+    times_served = served;
+}
+
+/* A wake counts as work: the job stays awake for BFC_SLEEP_IDLE even if it was woken on request, or
+ * for an allocation, and has submitted nothing yet. */
 static uint64_t idle_for(void) {
-    return bfc_kernel_now_ns() - active_ns;
+    uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
+    return bfc_kernel_now_ns() - bfc_max(active_ns, woke);
 }
 
 static bool was_awake_for(uint64_t ns) {
     uint64_t woke = bfc_load_relaxed(&bfc_sleep_told()->woke_ns);
-    return ns != UINT64_MAX && bfc_kernel_now_ns() - woke >= ns;
+    return ns != UINT64_MAX && bfc_kernel_now_ns() - bfc_max(woke, held_ns) >= ns;
 }
 
 static bool turn_is_over(void) {
@@ -148,6 +170,7 @@ static void *run_sleeper(void *unused) {
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&asked);
         look_at_submissions();
+        look_at_memory();
         serve_requests();
         fall_if_due();
         bfc_sleep_forget_ended();

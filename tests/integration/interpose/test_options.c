@@ -260,6 +260,13 @@ Test(options, contradictions_are_named) {
     char *queue[] = {"BFC_WAIT=5", "BFC_STATS=0", NULL};
     cr_expect_eq(errors_of(queue, said), 1);
     cr_expect(strstr(said, "BFC_WAIT needs the queue that comes with BFC_STATS=1"));
+    char *uncounted[] = {"BFC_SLEEP_IDLE=5", "BFC_GATE=off", NULL},
+         *regions[] = {"BFC_SLEEP_QUANTUM=5", "BFC_BACKING=malloc", NULL};
+    cr_expect_eq(errors_of(uncounted, said), 1);
+    cr_expect(strstr(said, "need BFC_GATE=on, and BFC_BACKING=pages"));
+    cr_expect_eq(errors_of(regions, said), 1);
+    char *sleeps[] = {"BFC_SLEEP_IDLE=5", NULL};
+    cr_expect_eq(errors_of(sleeps, said), 0);
     char *fine[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=1G", "BFC_LIMIT=1G", NULL};
     cr_expect_eq(errors_of(fine, said), 0);
 }

@@ -52,7 +52,7 @@ class Record(unittest.TestCase):
         trace = trace or self.trace
         result = subprocess.run([BFCREPLAY, trace, "--json", *options], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
-        begins = f"bfcreplay: {trace}: starts from the recorded settings: "
+        begins = f"bfcreplay: {trace}: starts from the recorded settings"
         self.starts_from = [line[len(begins):] for line in result.stderr.splitlines() if line.startswith(begins)]
         said = [line for line in result.stderr.splitlines(True) if not line.startswith(begins)]
         return json.loads(result.stdout), "".join(said)
@@ -60,8 +60,9 @@ class Record(unittest.TestCase):
     def test_a_replay_starts_from_the_recorded_settings(self):
         self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_FREE="lazy", BFC_LIMIT="512M", BFC_LOG="off")
         self.assertEqual(self.replay()[0]["free"], "lazy")
-        self.assertEqual(self.starts_from, ["BFC_LIMIT=512M BFC_FREE=lazy, on 1.0 GiB"])
+        self.assertEqual(self.starts_from, [": BFC_LIMIT=512M BFC_FREE=lazy, on 1.0 GiB"])
         self.assertEqual(self.replay(None, "--set", "BFC_LIMIT=15M")[0]["failed"], 1)
+        self.assertEqual(self.starts_from, [" and those given: BFC_LIMIT=15M BFC_FREE=lazy, on 1.0 GiB"])
         self.assertEqual(self.replay(None, "--memory", "15M")[0]["failed"], 1)
         for options, mode in (("--free=sync",), "sync"), (("--set", "BFC_MODE=fast"), "ordered"):
             self.assertEqual(self.replay(None, *options)[0]["free"], mode)

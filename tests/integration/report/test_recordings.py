@@ -120,6 +120,13 @@ class Recordings(unittest.TestCase):
         self.assertEqual(page.answer, [4, [64 * MIB] * 4, [n * MIB for n in (8, 108, 8, 9)], 108 * MIB])
         self.assertIn("By every call that was recorded.", page.words())
 
+    def test_memory_that_is_asleep_is_not_drawn_as_reserved_before(self):
+        """What is asleep was told as released: before the first call there was as much less."""
+        sample = {"type": "sample", "seconds": 20, "us": DAYS + 20 * 10**6, "landmarks": [], "pools": [pool(8 * MIB, asleep=64 * MIB)]}
+        self.write({"type": "calls", "lost": 0, "calls": [["g", DAYS + 10**6, 0, BASE, 64 * MIB], ["a", DAYS + 10**6, 0, BASE, 8 * MIB, 0, 0],
+                                                          ["r", DAYS + 2 * 10**6, 0, 0, 64 * MIB]]}, sample)
+        self.assertEqual(self.look("return callsData(poolOf(0))[1]").answer, [n * MIB for n in (0, 64, 64, 0, 0)])
+
     def test_a_job_that_is_up_for_days(self):
         self.write({"type": "calls", "lost": 0, "calls": [["a", 1000, 0, BASE, 4 * MIB, 0, 0], ["a", DAYS + 5 * 10**6, 0, BASE + 4 * MIB, 4 * MIB, 1, 0]]})
         page = self.look("return [wholeTime(), poolOf(0).live, view.charts.every(chart => chart.scales.x.min >= wholeTime()[0])]")

@@ -57,7 +57,7 @@ class Places(unittest.TestCase):
         free = f"os.statvfs({self.folder!r}).f_bfree"
         before = job.do(free)
         for _ in range(3):
-            self.check_awake(job, "No space left")
+            self.check_awake(job, f"could not be kept in {self.folder}: No space left")
             self.assertEqual(job.do(free), before)
         job.do(f"os.system('mount -o remount,size=100M {self.folder}')")
         before = job.do(free)
@@ -66,7 +66,7 @@ class Places(unittest.TestCase):
 
     def test_disk_is_full_only_when_bytes_reach_it(self):
         job = self.filled(BFC_SLEEP_TO=self.folder, LD_PRELOAD=f"{os.environ['LATE_DISK']}:{PRELOAD}")
-        self.check_awake(job, "No space left")
+        self.check_awake(job, f"could not be kept in {self.folder}: No space left")
 
     @unittest.skipUnless(may_mount(), "mounts in a namespace are not permitted")
     def test_host_has_little_memory(self):

@@ -50,12 +50,14 @@ class Shown(unittest.TestCase):
         self.job.fall_asleep()
         text = shown(self.pid())
         self.assertRegex(text, rf"sleep +asleep for [\d.]+ \w+: 64\.0 MiB are in {self.folder}, 0 B stay")
+        self.assertRegex(text, r"\n +fell asleep 1 time, the last in [\d.]+ \w+\n")
         self.assertRegex(text, r"in use +64\.0 MiB")
         self.assertRegex(text, r"reserved +0 B   \(most 66\.0 MiB\) in 1 region\n +asleep +64\.0 MiB   not on the device\n")
         self.assertRegex(text, r"\n +[\d.]+ \w+  asleep +64\.0 MiB  after [\d.]+ \w+\n")
         self.job.do("read(a, 1)")
         text = shown(self.pid())
         self.assertNotIn("not on the device", text)
+        self.assertRegex(text, r"\n +fell asleep 1 time, the last in [\d.]+ \w+; woke 1 time, the last in [\d.]+ \w+\n")
         self.assertRegex(text, r"\n +[\d.]+ \w+  awake +64\.0 MiB  after [\d.]+ \w+\n")
 
     def test_json(self):
@@ -141,6 +143,15 @@ class Shown(unittest.TestCase):
             shown("report", what, "-o", f"{self.folder}/page.html")
             with open(f"{self.folder}/page.html", encoding="utf-8") as file:
                 self.assertIn(f'"where":"{self.folder}"', file.read())
+
+    def test_snapshot(self):
+        """The counters of a trace tell what is on the device: nothing at first, and nothing while the job sleeps."""
+        self.job.fall_asleep()
+        path = f"{self.folder}/counters.json"
+        shown("snapshot", "-o", path, self.pid())
+        with open(path, encoding="utf-8") as file:
+            reserved = [event["args"]["reserved"] for event in json.load(file)["traceEvents"] if event["ph"] == "C"]
+        self.assertEqual((reserved[0], max(reserved), reserved[-1]), (0, 66 << 20, 0))
 
     def test_out_of_memory(self):
         share = {"SIM_SHARE": f"{self.folder}/share", "SIM_MEMORY": "128M"}

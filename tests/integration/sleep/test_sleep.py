@@ -119,13 +119,24 @@ class Sleeping(unittest.TestCase):
         job.await_state("asleep")
         self.assertTrue(job.do(INTACT))
 
+    def test_idle_time_begins_anew_with_a_wake(self):
+        for how, wake in (("by hand", lambda job: job.stat("wake")), ("by growth", lambda job: job.do("allocate(32*MIB)"))):
+            with self.subTest(how):
+                job = self.filled({"BFC_SLEEP_IDLE": "2"})
+                job.await_state("asleep")
+                wake(job)
+                time.sleep(1)
+                self.assertEqual(job.sleep()["state"], "awake")
+                job.await_state("asleep")
+
     def test_busy_job_stays_awake(self):
         job = self.filled({"BFC_SLEEP_IDLE": "1000"})
         self.assertEqual(job.sleep()["falls"], 0)
 
     def test_without_gate_or_pages_it_says_why(self):
         for settings, why in (({}, "BFC_GATE"), ({"BFC_GATE": "on"}, "BFC_BACKING"), ({"BFC_BACKING": "pages"}, "BFC_GATE"),
-                              ({"BFC_SLEEP_IDLE": "100", "SIM_VIRTUAL": "0"}, "BFC_BACKING")):
+                              ({"BFC_SLEEP_IDLE": "100", "SIM_VIRTUAL": "0"}, "BFC_BACKING"),
+                              ({"BFC_SLEEP_IDLE": "100", "BFC_BACKING": "malloc"}, "set BFC_BACKING=pages\n")):
             with self.subTest(settings):
                 job = self.filled(settings)
                 asked = job.stat("sleep")
@@ -133,6 +144,10 @@ class Sleeping(unittest.TestCase):
                 self.assertIn(why, asked.stderr)
                 self.assertIn(why, job.stat().stdout)
                 self.assertTrue(job.do(INTACT))
+
+    def test_a_place_may_be_a_folder(self):
+        self.assertIn("BFC_SLEEP_TO= is not accepted: expected none, memory, or a path of 1 to 250 characters",
+                      self.filled({**ON, "BFC_SLEEP_TO": ""}).said())
 
     def test_exports_stay(self):
         job = self.filled()

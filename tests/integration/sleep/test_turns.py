@@ -108,6 +108,22 @@ class Turns(unittest.TestCase):
         self.assertFalse(second.is_asleep())
         self.assertTrue(second.do("is_filled(a, 7, size)"))
 
+    def test_a_turn_begins_with_the_memory(self):
+        """A job that has run for long before it gets the device still has a turn as long as another's."""
+        settings = {"BFC_SLEEP_QUANTUM": "1"}
+        late = self.holding(2, settings)
+        first = self.holding(50, settings)
+        time.sleep(1.5)
+        late.do("a = allocate(50*MIB)")
+        self.assertTrue(first.is_asleep())
+        first.begin("fill(a, 8, size)")
+        first.await_state("waking")
+        time.sleep(0.3)
+        self.assertEqual(late.sleep()["falls"], 0, late.said())
+        self.assertEqual(first.answer(), 0)
+        self.assertEqual(late.sleep()["falls"], 1)
+        self.assertRegex(late.stat().stdout, r"\n  others slept +1   of 1 attempt, ")
+
     def take_turns(self, count, **more):
         """Returns how often each fell asleep, and how long all took."""
         jobs = [self.job(TAKES_TURNS, **more) for _ in range(count)]
@@ -128,7 +144,6 @@ class Turns(unittest.TestCase):
 
     def test_three_take_turns(self):
         self.take_turns(3)
-
 
     def test_turns_are_long_against_what_they_cost(self):
         """56 MiB are 14 copies: a fall takes 0.42 s or more, and then a turn at least 8 times that."""

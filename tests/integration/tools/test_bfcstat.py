@@ -244,11 +244,11 @@ class Bfcstat(unittest.TestCase):
             r"2\.00 ms  waited +64\.0 MiB  after 7\.00 ms\n",
             r"free by driver +11\.7 GiB",
             r"it waits for 3\.20 GiB for [0-9.]+ \w+, position 2\n",
-            r"this pool gave +1   of 7 times that it was tried, 1\.00 ms in all\n"
-            r" *contexts gave +1   of 6 times that it was tried, 2\.00 ms in all\n"
-            r" *other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n"
-            r" *waited +2   of 4 times that it was tried, 9\.00 s in all\n"
-            r" *spilled +2   of 2 times that it was tried, 8\.00 ms in all\n",
+            r"this pool gave +1   of 7 attempts, 1\.00 ms in all\n"
+            r" *contexts gave +1   of 6 attempts, 2\.00 ms in all\n"
+            r" *other jobs gave +3   of 5 attempts, 7\.00 ms in all\n"
+            r" *waited +2   of 4 attempts, 9\.00 s in all\n"
+            r" *spilled +2   of 2 attempts, 8\.00 ms in all\n",
         ):
             self.assertRegex(text, words)
 

@@ -450,7 +450,7 @@ class Leaks(unittest.TestCase):
         self.assertNotIn("invalid frees", said)
         self.assertNotIn("foreign", said)
         with Job(HOLDER, "freed_late") as job:
-            self.assertRegex(bfcstat(str(job.pid)).stdout, r"\n  forwarded, refused +0 allocations, 1 frees\n")
+            self.assertRegex(bfcstat(str(job.pid)).stdout, r"\n  forwarded, refused +0 allocations, 1 free\n")
             shown = json.loads(bfcstat("--json", str(job.pid)).stdout)
             counted = bfcstat("--prometheus").stdout
         frees = shown["coverage"]["forwarded_frees"]

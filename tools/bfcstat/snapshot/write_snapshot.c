@@ -243,7 +243,8 @@ bool write_pickle(struct moment *moment, FILE *file) {
     return good;
 }
 
-/* For one device: bytes in use as the program requested them (`live`), and bytes of all regions. If
+/* For one device: bytes in use as the program requested them (`live`), and bytes of all regions
+ * without what is asleep, since falling asleep is told as a release, and waking as growth. If
  * events are missing, a counter may fall below zero; it then wraps around, and is written as 0. */
 struct counters {
     uint64_t live, reserved;
@@ -271,7 +272,7 @@ static struct counters before_calls(const struct moment *m, unsigned device) {
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
         if (device_of(m, i) == device && m->job->pools[i].state == BFC_POOL_ACTIVE) {
             c.live += m->job->pools[i].stats.requested;
-            c.reserved += m->job->pools[i].stats.reserved;
+            c.reserved += m->job->pools[i].stats.reserved - m->job->pools[i].pages.asleep;
         }
     for (size_t i = 0; i < m->calls->count; i++)
         if (device_of(m, bfc_event_pool(m->calls->list[i].event.what)) == device) {

@@ -355,19 +355,26 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
  * allocation. */
 static void show_rate(FILE *stream, const struct bfc_job *job, const char *name, uint64_t count) {
     uint64_t now_ns = bfc_wall_clock_ns(), since_ns = job->header.created_ns;
+    char figure[TEXT_FIGURE];
     show_count(stream, name, count);
-    if (job->state == BFC_JOB_RUNNING && now_ns > since_ns)
-        fprintf(stream, "   %.3g a second", (double)count * 1e9 / (double)(now_ns - since_ns));
+    if (job->state != BFC_JOB_RUNNING || now_ns <= since_ns)
+        return;
+    double rate = (double)count * 1e9 / (double)(now_ns - since_ns);
+    if (rate < 100)
+        fprintf(stream, "   %.3g a second", rate);
+    else
+        fprintf(stream, "   %s a second",
+                text_count((uint64_t)(rate + 0.5), figure, sizeof figure));
 }
 
-/* Shows how many fences (CUDA events) the pool has recorded for frees, and how often it made the
- * device wait for one. Nothing is shown if there were none, as when all work goes to one stream. */
+/* Shows how many fences (CUDA events) the library has recorded, and how often it made the device
+ * wait for one. Nothing is shown if there were none, as when all work goes to one stream. */
 static void show_fences(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                         FILE *stream) {
     if (!pool->fences && !pool->device_waits)
         return;
     show_rate(stream, job, "fences", pool->fences);
-    fputs(", recorded for frees\n", stream);
+    fputs(", for frees, trims and sleep\n", stream);
     show_rate(stream, job, "device waits", pool->device_waits);
     fputs(", for fences\n", stream);
 }
@@ -387,8 +394,8 @@ static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
 static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
     static const char *const names[BFC_RUNGS] = {
         [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",
-        [BFC_RUNG_JOBS] = "other jobs gave", [BFC_RUNG_WAIT] = "waited",
-        [BFC_RUNG_SPILL] = "spilled",
+        [BFC_RUNG_JOBS] = "other jobs gave", [BFC_RUNG_SLEEP] = "others slept",
+        [BFC_RUNG_WAIT] = "waited",          [BFC_RUNG_SPILL] = "spilled",
     };
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     for (unsigned i = 0; i < BFC_RUNGS; i++) {
@@ -396,8 +403,8 @@ static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream)
         if (!counts.climbed || !names[i])
             continue;
         show_count(stream, names[i], counts.saved);
-        fprintf(stream, "   of %s times that it was tried, %s in all\n",
-                text_count(counts.climbed, a, sizeof a), text_duration(counts.ns, b, sizeof b));
+        fprintf(stream, "   of %s attempt%s, %s in all\n", text_count(counts.climbed, a, sizeof a),
+                plural_ending(counts.climbed), text_duration(counts.ns, b, sizeof b));
     }
 }
 
@@ -465,11 +472,13 @@ static void show_forwarded(const struct bfc_segment_header *header, FILE *stream
     char name[64], a[TEXT_FIGURE], b[TEXT_FIGURE];
     for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
         if (header->forwarded_allocations[i] || header->forwarded_frees[i])
-            fprintf(stream, "  forwarded, %-15s %s allocations, %s frees\n",
+            fprintf(stream, "  forwarded, %-15s %s allocation%s, %s free%s\n",
                     kind_name(bfc_forward_reason_name((enum bfc_forward_reason)i), "reason", i,
                               name, sizeof name),
                     text_count(header->forwarded_allocations[i], a, sizeof a),
-                    text_count(header->forwarded_frees[i], b, sizeof b));
+                    plural_ending(header->forwarded_allocations[i]),
+                    text_count(header->forwarded_frees[i], b, sizeof b),
+                    plural_ending(header->forwarded_frees[i]));
 }
 
 static void show_bypassed(const struct bfc_segment_header *header, FILE *stream) {
@@ -514,14 +523,16 @@ static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
 }
 
 static void show_sleep_times(const struct bfc_segment_sleep *sleep, FILE *stream) {
-    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE];
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
     if (!sleep->falls)
         return;
     print_label(stream, "");
-    fprintf(stream, "fell asleep %s time%s, the last in %s; woke %s time%s, the last in %s\n",
-            text_count(sleep->falls, a, sizeof a), plural_ending(sleep->falls),
-            text_duration(sleep->fall_ns, b, sizeof b), text_count(sleep->wakes, c, sizeof c),
-            plural_ending(sleep->wakes), text_duration(sleep->wake_ns, d, sizeof d));
+    fprintf(stream, "fell asleep %s time%s, the last in %s", text_count(sleep->falls, a, sizeof a),
+            plural_ending(sleep->falls), text_duration(sleep->fall_ns, b, sizeof b));
+    if (sleep->wakes)
+        fprintf(stream, "; woke %s time%s, the last in %s", text_count(sleep->wakes, a, sizeof a),
+                plural_ending(sleep->wakes), text_duration(sleep->wake_ns, b, sizeof b));
+    fputc('\n', stream);
     if (sleep->refused) {
         print_label(stream, "");
         fprintf(stream, "could not wake %s time%s, since the device was full\n",
@@ -556,8 +567,9 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
     struct bfc_pooled_calls pooled = bfc_job_pooled(job);
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     fputs("\ncoverage\n", stream);
-    fprintf(stream, "  %-26s %s allocations, %s frees\n", "pooled",
-            text_count(pooled.allocations, a, sizeof a), text_count(pooled.frees, b, sizeof b));
+    fprintf(stream, "  %-26s %s allocation%s, %s free%s\n", "pooled",
+            text_count(pooled.allocations, a, sizeof a), plural_ending(pooled.allocations),
+            text_count(pooled.frees, b, sizeof b), plural_ending(pooled.frees));
     show_forwarded(header, stream);
     show_bypassed(header, stream);
     if (coverage_advice(job))

@@ -81,7 +81,7 @@ static const struct family families[] = {
      1},
     {"host_waits_total", "counter", "Waits of the host made for frees.", FIELD(host_waits), 1},
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
-    {"fences_total", "counter", "Events recorded for frees.", FIELD(fences), 1},
+    {"fences_total", "counter", "Events recorded for frees, trims and sleep.", FIELD(fences), 1},
     {"device_waits_total", "counter", "Waits on the device for such events.", FIELD(device_waits),
      1},
 };
