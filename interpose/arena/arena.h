@@ -129,12 +129,12 @@ void bfc_arena_reopen(struct bfc_arena *arena);
  * just ending that context. If neither, bfc_arena_lose takes the arena out of the table, and its
  * regions out of the region map (if it has pages, only once they are given back). The next review
  * of contexts (interpose/context/contexts.h) gets the arena from bfc_arena_take_lost and ends it.
- * - bfc_arena_lose returns false if the arena was not in the table. - bfc_arena_take_lost returns a
- *   lost arena with the table's reference; NULL: there is none left. - bfc_arena_given_out is to be
- *   called when the driver has allocated this range. It loses arenas whose regions overlap the
- *   range, unless the id of their context shows that the context lives. - bfc_arena_living_of: as
- *   bfc_arena_of, but if bfc_arena_is_itself says no, loses the arena and returns NULL. -
- *   bfc_arena_make_current: makes the arena's context current as bfc_current_enter does.
+ *
+ * bfc_arena_lose returns false if the arena was not in the table; bfc_arena_take_lost returns a
+ * lost arena with the table's reference, or NULL. bfc_arena_given_out, to be called when the driver
+ * has allocated a range, loses arenas whose regions overlap it, unless the id of their context
+ * shows that the context lives. bfc_arena_living_of: as bfc_arena_of, but an arena that is not
+ * itself is lost, and the result NULL. bfc_arena_make_current: as bfc_current_enter.
  */
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
 bool bfc_arena_lose(const struct bfc_arena *arena);

@@ -5,9 +5,8 @@
  * event is recorded. So if an event of a stream is complete, every free of that stream with a lower
  * number is complete too, even if its own event was recorded later.
  *
- * Any number of threads may query events at once. Each queries a copy of an event, so that no
- * thread waits for another. A free leaves its queue and its block becomes ready in the pool under
- * one lock, so that no thread finds the block in neither place.
+ * Each thread queries a copy of an event, so that none waits for another. A free leaves its queue
+ * and its block becomes ready under one lock, so that no thread finds the block in neither place.
  */
 #include "interpose/arena/stream_frees.h"
 

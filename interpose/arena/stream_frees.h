@@ -5,8 +5,7 @@
  * the stream. So the block becomes ready for reuse as soon as an event that is recorded there is
  * complete; it waits neither for the rest of the context nor for earlier frees in other streams. A
  * fence cannot express that, since fences complete in order. So the block gets an event of its own
- * and is awaited (pool/pool.h) until that event is complete. If a later event of the same stream is
- * complete, so are the earlier ones.
+ * and is awaited (pool/pool.h) until that event is complete.
  *
  * Thread-safe; no lock is held across a driver call.
  */

@@ -142,8 +142,7 @@ const struct bfc_option bfc_option_table[] = {
      AT(sleep_quantum),
      "Jobs that lack memory may put this job to sleep, even one that works, so many seconds after "
      "it woke or got the memory; it waits for its turn in the same way. Sets what BFC_SLEEP_IDLE "
-     "sets, and "
-     "BFC_WAIT to a day where that is not set. At none only an idle job sleeps."},
+     "sets, and BFC_WAIT to a day where that is not set. At none only an idle job sleeps."},
     {"BFC_SLEEP_TO", NULL, BFC_OPTION_FILE, EXPERT, "memory", "memory", 0, 0, AT(sleep_to),
      "Where the contents of a job are while it is asleep. memory: in the host's. A folder: in a "
      "file there, which has no name and ends with the job."},

@@ -7,8 +7,7 @@
  * A context becomes known before it can do work: by a hook of the call that makes it or makes it
  * current, by its first allocation, or, if no hook sees it, when the driver is asked for primary
  * contexts. It is settled once the host has waited for the fences of the blocks that mode ordered
- * had handed out before. A green context is a part of its device's primary context. Thread-safe;
- * allocates nothing.
+ * had handed out before. A green context is a part of its primary one. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_CONTEXTS_H
 #define BFC_INTERPOSE_CONTEXTS_H

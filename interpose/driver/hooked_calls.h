@@ -154,9 +154,8 @@ typedef unsigned long long bfc_cuda_flags;
 /*
  * Calls that are made again when the device was full: the hook makes the pools give back memory
  * that they hold only as a cache, and repeats the call as long as they give some back. calls.inc
- * has a constant for each of these calls that says why it may need memory
- * (interpose/driver/memory_needs.h). Static assertions check that this table and the next one agree
- * with calls.inc.
+ * says of each why it may need memory (interpose/driver/memory_needs.h); static assertions compare
+ * it with this table and the next one.
  *
  * This table is of allocations that the pool does not serve. Each row: NAME, parameters, arguments,
  * kind (enum bfc_bypass_kind), how many bytes a success allocates, place.

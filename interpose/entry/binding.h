@@ -6,10 +6,8 @@
  * many): its references would be bound to the hook, and it would write there. Instead, as soon as
  * the driver is loaded, its symbol table in this process's memory is redirected to the hooks, so
  * that the loader binds, and dlsym finds, a hook in place of the driver's function. References that
- * were bound to the driver before are redirected, too.
- *
- * So the loader's own rules decide which references get a hook, whatever their scope, the flags of
- * dlopen or the kind of look-up.
+ * were bound to the driver before are redirected, too. So the loader's own rules decide which
+ * references get a hook.
  */
 #ifndef BFC_INTERPOSE_BINDING_H
 #define BFC_INTERPOSE_BINDING_H

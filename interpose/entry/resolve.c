@@ -2,13 +2,12 @@
  * Look-ups by name (dlsym, dlvsym) whose result must differ from that of the real look-up.
  *
  * A loaded driver's symbol table leads to the hooks (interpose/entry/binding.h), so the real
- * look-up finds them and reports its own errors. For the driver's names, the code here only makes
- * sure that a driver which was just loaded is redirected before the look-up.
+ * look-up finds them and reports its own errors. Here a driver which was just loaded is only
+ * redirected before the look-up.
  *
  * Look-ups of cudaMalloc, cudaFree and cudaSetDevice are answered here. What RTLD_DEFAULT and
- * RTLD_NEXT mean depends on the caller, which the real dlsym knows only by its return address. A
- * call from here would have an address in this library. So the code here itself searches the
- * objects in which the caller's look-up would search.
+ * RTLD_NEXT mean depends on the caller, which the real dlsym knows by its return address: here, an
+ * address in this library. So the code itself searches the objects that the caller's look-up would.
  */
 #include "interpose/entry/resolve.h"
 

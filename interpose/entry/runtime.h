@@ -10,8 +10,7 @@
  * same: a call of this runtime has succeeded in this thread, in the context that is still current,
  * and cudaSetDevice has not failed since. Every other call is passed to the runtime, whose driver
  * calls reach the hooks, so that its last error, its lazy initialisation and its profilers behave
- * as they would without the library. After BFC_RUNTIME_LOOKS calls of a thread the loaded objects
- * are searched again, so that new runtimes are noticed.
+ * as they would without the library.
  */
 #ifndef BFC_INTERPOSE_RUNTIME_H
 #define BFC_INTERPOSE_RUNTIME_H
@@ -19,6 +18,7 @@
 #include "base/compiler.h"
 #include "interpose/entry/runtimes.h"
 
+/* After so many calls of a thread the loaded objects are searched again, for new runtimes. */
 enum { BFC_RUNTIME_LOOKS = 1024 };
 
 /* The number of calls of dlopen so far, plus 1. The library's dlopen (thunk_*.S) counts them. */

@@ -9,10 +9,7 @@
  *
  * The lock of the fences is a part of the gate (interpose/context/capture.h): a fence counts as
  * inside the gate while it has a number but is not recorded, or while a context is being made to
- * wait for it. So a free takes one lock, once, and records its events without it; a poll takes the
- * lock twice, and once more for each query. While all pending fences are of one context, a poll
- * queries fences at doubling distances, since a complete fence shows that all before it are
- * complete.
+ * wait for it. So a free takes one lock, once, and records its events without it.
  */
 #include "interpose/fences/fences.h"
 

@@ -4,9 +4,8 @@
  *
  * They are found by a walk over the symbol tables of the loaded C library. The real dlsym, dlopen
  * and dlvsym are found by nothing else: dlvsym requires a symbol version, which differs between
- * glibc versions and processors, and RTLD_NEXT requires dlsym. Functions that moved between
- * libraries (glibc 2.34 absorbed libpthread and libdl) are found this way too, because a linked
- * reference would demand the build machine's version and fail on an older machine.
+ * glibc versions and processors, and RTLD_NEXT requires dlsym. So are functions that glibc 2.34
+ * moved between libraries: a linked reference would fail on a machine with an older one.
  */
 #ifndef BFC_INTERPOSE_C_LIBRARY_H
 #define BFC_INTERPOSE_C_LIBRARY_H

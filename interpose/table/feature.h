@@ -4,9 +4,8 @@
  * The core pools device memory safely: modes of free, growth, limits. Whatever else the library can
  * do is a feature: a folder of its own, with one struct bfc_feature in which it names the functions
  * that the core is to call. BFC_REGISTER_FEATURE puts that struct into a section of the library,
- * where the core finds whichever features were built (-Dfeatures, in the order of
- * interpose/meson.build). So no file of the core includes or calls a feature, and one that is left
- * out costs nothing.
+ * where the core finds those that were built (-Dfeatures, in interpose/meson.build's order). So no
+ * file of the core includes or calls a feature, and one that is left out costs nothing.
  *
  * Functions that are NULL are passed over. The others are called by the program's threads, without
  * a lock, and are thread-safe; none is called in a forked child.
