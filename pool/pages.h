@@ -43,9 +43,9 @@ typedef uint64_t bfc_page;
 
 /*
  * The calls by which the pool asks the device for pages. Every function gets the upstream's
- * `context` first. All but `may_remake` may block, and are called without the pool's lock by the
- * one thread that owns the pages; so none of them may call bfc_pool_trim or a function of this
- * header for the same pool. `bytes` and addresses are multiples of `granule`.
+ * `context` first. All but `may_remake` and `left` may block, and are called without the pool's
+ * lock by the one thread that owns the pages; so none of them may call bfc_pool_trim or a function
+ * of this header for the same pool. `bytes` and addresses are multiples of `granule`.
  */
 struct bfc_page_calls {
     uint64_t granule; /* the size of the smallest page: a power of two, at least 64 KiB */
@@ -77,6 +77,9 @@ struct bfc_page_calls {
     /* Tells whether the pool may make and move pages now; if not, it grows by regions that the
      * upstream's `reserve` provides. NULL: it always may. */
     bool (*may_grow)(void *context);
+    /* Returns about how many bytes the device has left for new pages, as was last known. Called
+     * under the pool's lock, so it must not block. NULL: that is not known. */
+    uint64_t (*left)(void *context);
     /* Called without any lock when an allocation needs to make, move or remake pages while the
      * pages are frozen (bfc_pool_freeze_pages). Thaws the pages and returns 0, or returns the error
      * code with which the allocation fails; the pool does not call again for that allocation. NULL:

@@ -236,8 +236,9 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
 }
 
 /* Answers a call that neither the pool nor a last resort has served. If the host had no memory, or
- * the driver has only failed to make pages, the driver's cuMemAlloc may still succeed, and is
- * called. Otherwise returns out of memory, or another error that the driver gave the pool. */
+ * the driver has only failed to make pages, or was not asked because a tool's callback has called
+ * us while it makes memory for the pool, the driver's cuMemAlloc may still succeed, and is called.
+ * Otherwise returns out of memory, or another error that the driver gave the pool. */
 static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
     bool fatal = bfc_driver_is_fatal(call->error);
@@ -245,7 +246,8 @@ static CUresult answer_failure(const struct bfc_call *call) {
     if (call->status == BFC_NO_HOST_MEMORY)
         return bfc_forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
                                         BFC_FORWARD_NO_HOST_MEMORY);
-    if (call->arena->has_pages && !fatal && call->status == BFC_UPSTREAM_FAILED)
+    bool driver_may = call->arena->has_pages || call->error == CUDA_SUCCESS;
+    if (driver_may && !fatal && call->status == BFC_UPSTREAM_FAILED)
         return bfc_forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
                                         BFC_FORWARD_NO_PAGES);
     if (call->error == CUDA_SUCCESS)

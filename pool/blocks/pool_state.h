@@ -176,6 +176,9 @@ struct bfc_pool {
     /* Only the thread that holds this lock asks the upstream for regions and pages. It is taken
      * before `lock`, and never while `lock` is held. */
     pthread_mutex_t growth_lock;
+    /* atomic: the thread that holds growth_lock, 0 if none; how often it has locked it again */
+    uintptr_t growth_holder;
+    unsigned growth_again;
     struct bfc_ask ask; /* what the holder of growth_lock passes to the upstream's functions */
     /* the error code of the upstream's `release` when a region was given back last; 0: no error */
     int release_error;
@@ -300,6 +303,32 @@ struct request {
 
 static inline uint64_t request_size(const struct request *request) {
     return request->granules << BFC_GRANULE_BITS;
+}
+
+/* Whether the calling thread holds growth_lock, and so is inside a call of the upstream, in which a
+ * tool's callback has called the pool. The pool must not grow or give pages back then. */
+static inline bool growth_is_under_way(struct bfc_pool *pool) {
+    return bfc_load_relaxed(&pool->growth_holder) == bfc_thread_identity();
+}
+
+/* growth_lock takes the lock of that name, which the thread that holds it may take again, and must
+ * not be called under `lock`; growth_unlock releases it. */
+static inline void growth_lock(struct bfc_pool *pool) {
+    if (growth_is_under_way(pool)) {
+        pool->growth_again++;
+        return;
+    }
+    pthread_mutex_lock(&pool->growth_lock);
+    bfc_store_relaxed(&pool->growth_holder, bfc_thread_identity());
+}
+
+static inline void growth_unlock(struct bfc_pool *pool) {
+    if (pool->growth_again) {
+        pool->growth_again--;
+        return;
+    }
+    bfc_store_relaxed(&pool->growth_holder, 0);
+    pthread_mutex_unlock(&pool->growth_lock);
 }
 
 static inline void pool_enter(struct bfc_pool *pool) {

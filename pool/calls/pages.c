@@ -100,11 +100,11 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
 }
 
 void bfc_pool_hold_pages(struct bfc_pool *pool) {
-    pthread_mutex_lock(&pool->growth_lock);
+    growth_lock(pool);
 }
 
 void bfc_pool_let_pages(struct bfc_pool *pool) {
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
 }
 
 static void set_frozen(struct bfc_pool *pool, bool frozen) {

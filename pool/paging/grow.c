@@ -10,7 +10,7 @@
 
 void pages_lock_growth(struct bfc_pool *pool) {
     pool_leave(pool);
-    pthread_mutex_lock(&pool->growth_lock);
+    growth_lock(pool);
     pool_enter(pool);
     pool->ask = (struct bfc_ask){.error = 0};
 }
@@ -19,7 +19,7 @@ enum bfc_status pages_lock_awake(struct bfc_pool *pool) {
     int error = 0;
     pages_lock_growth(pool);
     while (!error && pool->paging && pool->paging->frozen) {
-        pthread_mutex_unlock(&pool->growth_lock);
+        growth_unlock(pool);
         pool_leave(pool);
         error = pool->paging->calls.wake(pool->upstream.context);
         pool_enter(pool);
@@ -37,7 +37,7 @@ void growth_begin(struct bfc_pool *pool, const struct request *request) {
 void growth_end(struct bfc_pool *pool, const struct request *request) {
     if (pool->ask.error)
         request->out->error = pool->ask.error;
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
 }
 
 bool pages_may_grow(struct bfc_pool *pool) {
@@ -171,14 +171,13 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     bool saving = false, taken;
     *status = pages_lock_awake(pool);
     pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
-    if (*status == BFC_OK) {
+    if (*status == BFC_OK)
         perform_recover(pool);
-        page_growth_look(pool);
-    }
     /* Other threads may have freed memory while the lock was dropped, so each round first searches
      * for a free block before it makes or moves pages. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
+        page_growth_look(pool);
         *status = make_room(pool, request, saving, &at);
         if (*status == BFC_OK && (taken = take_at(pool, at, request)))
             break;
@@ -250,6 +249,8 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
  * behind them may have gone to other jobs already. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
+    if (growth_is_under_way(pool))
+        return 0;
     pages_lock_growth(pool);
     if (!pool->paging->frozen) {
         released = perform_recover(pool);
@@ -257,19 +258,21 @@ uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
         keep_overdue(pool, idle_ns, now);
         released += perform_release(pool);
     }
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
     return released;
 }
 
 static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     uint64_t released = 0;
+    if (growth_is_under_way(pool))
+        return 0;
     pages_lock_growth(pool);
     if (!pool->paging->frozen) {
         released = perform_recover(pool);
         victims_choose(pool, bfc_subtract_saturating(bytes, released), NULL, anywhere);
         released += perform_release(pool);
     }
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
     return released;
 }
 

@@ -65,7 +65,8 @@ bool remake_before(struct bfc_pool *pool, const struct request *request) {
     struct span span;
     bool large = pool->paging->table.large != 0;
     policy_watch(pool, large ? pool->rules.watched - 1 : 0);
-    if (!large || !find_span(pool, request, &span) || !pages_may_be_remade(pool))
+    if (!large || growth_is_under_way(pool) || !find_span(pool, request, &span) ||
+        !pages_may_be_remade(pool))
         return true;
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
         return false;
@@ -73,7 +74,7 @@ bool remake_before(struct bfc_pool *pool, const struct request *request) {
     pages_lock_growth(pool);
     while (done && !pool->paging->frozen && find_span(pool, request, &span))
         done = remake_span(pool, span, page_growth_size(pool, request_size(request)));
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
     if (!done)
         policy_watch(pool, 0);
     return true;

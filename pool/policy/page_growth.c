@@ -58,8 +58,9 @@
 /* page rule auto: sizes of pages are bounded once this many times the slack was reserved beyond the
  * most that was requested */
 #define SCATTERED 2.25
-/* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit still allows */
-#define ROOM_PART 16
+/* page rule auto: a new page has at most 1 / ROOM_PART of the bytes that the limit and the device
+ * still allow */
+#define ROOM_PART 128
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
@@ -182,6 +183,13 @@ static uint64_t bound_by_holes(const struct bfc_pool *pool) {
     return largest_losing(&holes, pool->paging->calls.granule, (uint64_t)most);
 }
 
+/* Returns how many bytes of new pages the limit and the device allow. */
+static uint64_t room_left(const struct bfc_pool *pool) {
+    const struct bfc_page_calls *calls = &pool->paging->calls;
+    uint64_t left = calls->left ? calls->left(pool->upstream.context) : UINT64_MAX;
+    return bfc_min(room_below_limit(pool), left);
+}
+
 /* Where memory is short, pages are made small, because a single byte in use keeps all of a page
  * from moving. */
 void page_growth_look(struct bfc_pool *pool) {
@@ -189,7 +197,7 @@ void page_growth_look(struct bfc_pool *pool) {
     if (!chooses_size(pool))
         return;
     uint64_t bound = pool->paging->scattered ? bound_by_holes(pool) : UINT64_MAX;
-    uint64_t short_of = pool->stats->refusals ? granule : room_below_limit(pool) / ROOM_PART;
+    uint64_t short_of = pool->stats->refusals ? granule : room_left(pool) / ROOM_PART;
     pool->paging->page_bound = bfc_min(bound, bfc_max(short_of, granule));
 }
 

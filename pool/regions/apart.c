@@ -121,6 +121,8 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
                                    int *error) {
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
+    if (growth_is_under_way(pool))
+        return BFC_UPSTREAM_FAILED;
     pool_enter(pool);
     enum bfc_status status = pages_lock_awake(pool);
     *error = pool->ask.error;
@@ -134,7 +136,7 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
         pool->gather_overflow = false;
     }
     pool_leave(pool);
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_unlock(pool);
     return status;
 }
 

@@ -406,9 +406,11 @@ static bool grow_without_pages(struct bfc_pool *pool, const struct request *requ
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    *status = BFC_UPSTREAM_FAILED;
+    if (growth_is_under_way(pool))
+        return false;
     if (!pool->paging)
         return grow_by_region(pool, request, status);
-    *status = BFC_UPSTREAM_FAILED;
     if (pages_may_grow(pool) && pages_grow(pool, request, status))
         return true;
     return *status == BFC_UPSTREAM_FAILED && pool->upstream.reserve &&

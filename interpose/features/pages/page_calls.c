@@ -95,6 +95,7 @@ static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, 
         bfc_retry_free_addresses(visit.driver, pointer, bytes);
         done = false;
     }
+    bfc_upstream_note_device_free(visit.driver, arena);
     leave_context(&visit);
     if (!done)
         return BFC_REFUSED;
@@ -281,6 +282,11 @@ static bool may_remake(void *context) {
     return !bfc_captures_exist() && !bfc_load_relaxed(&bfc_paging_of(context)->left);
 }
 
+static uint64_t read_left(void *context) {
+    const struct bfc_arena *arena = context;
+    return bfc_load_relaxed(&arena->stats.section->device_free);
+}
+
 static bool may_grow(void *context) {
     struct bfc_arena *arena = context;
     struct bfc_paging *paging = bfc_paging_of(arena);
@@ -308,6 +314,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .allow = allow_access,
         .may_remake = may_remake,
         .may_grow = may_grow,
+        .left = read_left,
     };
 }
 

@@ -251,8 +251,8 @@ class Corners(unittest.TestCase):
                 self.assertEqual(Job(self, share).do("free_bytes()"), 64 << 20)
 
     def first_of(self, step, name):
-        """The number of the first such call of the first fall, or of the wake after it."""
-        job = self.filled()
+        """The number of the first such call of the first fall, or of the wake after it, on a device as that of share."""
+        job = self.filled(SIM_MEMORY="64M")
         if step == "wake":
             job.fall_asleep()
         number = job.do(f"count({name!r})") + 1
