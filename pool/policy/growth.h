@@ -92,8 +92,8 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* Returns how many of the `lacking` bytes of a block get pages that hold nothing but this block:
- * all of them if they are at least OWN_PAGE and the page rule is auto, but only in one of OWN_STEPS
- * calls, otherwise 0. */
+ * all of them if they are at least OWN_PAGE and the page rule is auto, but only in the pool's first
+ * step and one of OWN_STEPS others, otherwise 0. */
 uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a
