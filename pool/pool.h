@@ -41,7 +41,8 @@ typedef uint64_t bfc_fence;
 /* Blocks of at least this many bytes start at multiples of it, because an exported dma-buf consists
  * of whole pages of the host, and such a page may have up to 64 KiB. Only the first block of a
  * region starts where the upstream has put the region. */
-#define BFC_LARGE ((uint64_t)1 << 16)
+#define BFC_LARGE ((uint64_t)1 << 20)
+#define BFC_LARGE_ALIGNMENT ((uint64_t)1 << 16)
 
 enum bfc_status {
     BFC_OK = 0,

@@ -212,6 +212,9 @@ struct bfc_pool {
     uint64_t merge_bytes;
     /* the value of the counter reserve_calls when idle regions were last merged */
     uint64_t merge_calls;
+    /* the value of peak_in_use when early_merges was last set to 0, and how often idle regions have
+     * been merged since */
+    uint64_t merge_peak, early_merges;
     uint64_t frees_grown; /* the value of the counter `frees` when the pool last grew */
     /* bytes of the regions that the pool took only so that other regions stay wholly free */
     uint64_t taken_to_keep;
@@ -284,7 +287,7 @@ static inline uint64_t round_large(uint64_t granules) {
  * first of its region. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
-    uint64_t lead = -block_start(at) & (BFC_LARGE - 1);
+    uint64_t lead = -block_start(at) & (BFC_LARGE_ALIGNMENT - 1);
     if (granules < LARGE_GRANULES || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
         return 0;
     return lead >> BFC_GRANULE_BITS;

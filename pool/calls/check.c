@@ -32,7 +32,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return note_fault(t, "blocks do not tile their region");
     if (!at->next && block_end(at) != region->start + region->size)
         return note_fault(t, "blocks do not fill their region");
-    if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE &&
+    if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE_ALIGNMENT &&
         block_requested(pool, b) >= BFC_LARGE)
         return note_fault(t, "a large block does not start where it may");
     if (belongs_with(pool, b, at->next))

@@ -25,7 +25,7 @@ typedef uint32_t block_index;
 /* A large block starts at a multiple of LARGE_GRANULES, so at most MOST_LEAD granules before such a
  * block stay unused. */
 #define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
-#define MOST_LEAD (LARGE_GRANULES - 1)
+#define MOST_LEAD ((BFC_LARGE_ALIGNMENT >> BFC_GRANULE_BITS) - 1)
 
 enum block_state {
     BLOCK_LIVE,
