@@ -38,11 +38,19 @@ typedef uint64_t bfc_fence;
 #define BFC_GRANULE_BITS 9
 #define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
 
-/* Blocks of at least this many bytes start at multiples of it, because an exported dma-buf consists
- * of whole pages of the host, and such a page may have up to 64 KiB. Only the first block of a
- * region starts where the upstream has put the region. */
+/* Blocks of at least BFC_LARGE bytes, and smaller ones whose size is a multiple of BFC_ALIGNMENT,
+ * start at multiples of BFC_ALIGNMENT, because an exported dma-buf consists of whole pages of the
+ * host, and such a page may have up to 64 KiB. Only the first block of a region starts where the
+ * upstream has put the region. Other blocks start at any granule, as those do that cudaMalloc cuts
+ * from pages of 2 MiB. */
+#define BFC_ALIGNMENT ((uint64_t)1 << 16)
 #define BFC_LARGE ((uint64_t)1 << 20)
-#define BFC_LARGE_ALIGNMENT ((uint64_t)1 << 16)
+
+/* Whether a block of `bytes` bytes, a multiple of BFC_GRANULE, starts at a multiple of
+ * BFC_ALIGNMENT. */
+static inline bool bfc_starts_aligned(uint64_t bytes) {
+    return bytes >= BFC_LARGE || !(bytes & (BFC_ALIGNMENT - 1));
+}
 
 enum bfc_status {
     BFC_OK = 0,
@@ -259,7 +267,7 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
 
 /*
  * Hands out a block that starts exactly at `at`. Its size is `bytes`, rounded up to whole granules,
- * or from BFC_LARGE on to a multiple of BFC_LARGE. All of the range must be ready; with
+ * or from BFC_LARGE on to a multiple of BFC_ALIGNMENT. All of the range must be ready; with
  * BFC_ALLOCATE_PENDING it may also be pending, and the block's fence is then the highest one in the
  * range. The range may span several free blocks of any one region, and no rule of a policy applies.
  * Of the upstream only `poll` is called, and with BFC_ALLOCATE_HIT_ONLY not even that; other flags

@@ -35,11 +35,11 @@ static void give_block_back(CUdeviceptr start) {
         bfc_pool_free(pool, start, block.fence);
 }
 
-/* Before a large block, frees the group's bytes up to the next address at which a large block may
- * start. False: from that address on, the group has no room for the block. */
+/* Before a block that starts at a multiple of BFC_ALIGNMENT, frees the group's bytes up to that
+ * multiple. False: from there on, the group has no room for the block. */
 static bool skip_lead(size_t bytes) {
     CUdeviceptr lead = bfc_group.next;
-    size_t lead_bytes = bytes < BFC_LARGE ? 0 : -lead & (BFC_LARGE - 1);
+    size_t lead_bytes = bfc_starts_aligned(round_up(bytes)) ? -lead & (BFC_ALIGNMENT - 1) : 0;
     if (!lead_bytes)
         return true;
     if (lead_bytes > bfc_group.left || bytes > bfc_group.left - lead_bytes ||

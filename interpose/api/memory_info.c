@@ -38,12 +38,12 @@ static uint64_t whole_pages(uint64_t bytes) {
 
 /* Rounds `bytes` down to the largest request that fits in them. Requests are in units of PAGE if
  * the pool has pages, in policy pytorch, or if the driver may serve them; otherwise of
- * BFC_LARGE. */
+ * BFC_ALIGNMENT. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
     bool by_pages = arena->has_pages || arena->bypass_above != UINT64_MAX ||
                     (process && process->options.policy == BFC_POLICY_PYTORCH);
-    return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
+    return by_pages ? whole_pages(bytes) : bytes / BFC_ALIGNMENT * BFC_ALIGNMENT;
 }
 
 /* Returns what BFC_LIMIT leaves to the program once the pools have given back `goes` bytes. The

@@ -54,7 +54,7 @@ struct rules {
      * (whole.h) */
     bool picks_by_rules;
     /* whether requests must be rounded by policy_round, because the policy does not just round up
-     * to multiples of BFC_GRANULE, and from BFC_LARGE on to multiples of BFC_LARGE */
+     * to multiples of BFC_GRANULE, and from BFC_LARGE on to multiples of BFC_ALIGNMENT */
     bool rounds;
     bool cuts_all; /* whether every block that is larger than a request is split */
     /* whether bfc_pool_release_surplus gives wholly free regions back (surplus.c) */
@@ -212,9 +212,6 @@ struct bfc_pool {
     uint64_t merge_bytes;
     /* the value of the counter reserve_calls when idle regions were last merged */
     uint64_t merge_calls;
-    /* the value of peak_in_use when early_merges was last set to 0, and how often idle regions have
-     * been merged since */
-    uint64_t merge_peak, early_merges;
     uint64_t frees_grown; /* the value of the counter `frees` when the pool last grew */
     /* bytes of the regions that the pool took only so that other regions stay wholly free */
     uint64_t taken_to_keep;
@@ -276,19 +273,19 @@ static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_LARGE. When a block of such a size is
- * cut off the start of a large one, the rest then starts where a large block may start. */
+/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_ALIGNMENT. When a block of such a size
+ * is cut off the start of another one, the rest then starts where any block may start. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
 /* Returns how many granules at the start of block b must stay unused if a block of `granules` is
- * cut from b: a block of BFC_LARGE or more starts at a multiple of BFC_LARGE, unless it is the
- * first of its region. */
+ * cut from b: unless it is the first of its region, it may have to start at a multiple of
+ * BFC_ALIGNMENT. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
-    uint64_t lead = -block_start(at) & (BFC_LARGE_ALIGNMENT - 1);
-    if (granules < LARGE_GRANULES || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+    uint64_t lead = -block_start(at) & (BFC_ALIGNMENT - 1);
+    if (!starts_aligned(granules) || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
         return 0;
     return lead >> BFC_GRANULE_BITS;
 }

@@ -57,9 +57,10 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     return refuse_request(&request);
 }
 
-/* `large` is a compile-time constant: whether the request has at least LARGE_GRANULES. */
+/* `aligned` is a compile-time constant: whether the block starts at a multiple of
+ * BFC_ALIGNMENT. */
 static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struct request request,
-                                                    bool large) {
+                                                    bool aligned) {
     enum bfc_status status = BFC_OK;
     block_index b = 0;
     pool_enter(pool);
@@ -68,7 +69,7 @@ static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struc
     bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
     if (LIKELY(request.granules <= pool->rules.plain_most && ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
-    if (LIKELY(b) && (!large || LIKELY(starts_well(&pool->blocks[b], request.granules)))) {
+    if (LIKELY(b) && (!aligned || LIKELY(starts_well(&pool->blocks[b], request.granules)))) {
         hand_out_ready(pool, b, &request, true);
         pool->stats->hits++;
     } else {
@@ -84,7 +85,7 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
         return BFC_INVALID_SIZE;
     struct request request = {
         .bytes = bytes, .granules = granules_to_hold(bytes), .flags = flags, .out = block};
-    if (request.granules < LARGE_GRANULES)
+    if (!starts_aligned(request.granules))
         return allocate_block(pool, request, false);
     request.granules = round_large(request.granules);
     return allocate_block(pool, request, true);

@@ -32,9 +32,10 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return note_fault(t, "blocks do not tile their region");
     if (!at->next && block_end(at) != region->start + region->size)
         return note_fault(t, "blocks do not fill their region");
-    if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE_ALIGNMENT &&
-        block_requested(pool, b) >= BFC_LARGE)
-        return note_fault(t, "a large block does not start where it may");
+    uint64_t requested = block_state(at) == BLOCK_LIVE ? block_requested(pool, b) : 0;
+    if (requested && !is_first && block_start(at) % BFC_ALIGNMENT &&
+        starts_aligned(granules_to_hold(requested)))
+        return note_fault(t, "a block does not start at a multiple of BFC_ALIGNMENT");
     if (belongs_with(pool, b, at->next))
         return note_fault(t, "two neighbouring free blocks are not merged");
     const struct index_node *node =

@@ -115,13 +115,14 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* Returns the size of a region that is taken so that a wholly free region need not be split. With
- * policy tf, regions double without a bound; here the size is at most RAMP_TOP, unless the request
- * is larger. Otherwise the new region could be as large as the one that it spares. */
+ * policies bfc and tf it is at most RAMP_TOP, unless the request is larger. Otherwise the new
+ * region could be as large as the one that it spares. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
-    bool by_tf = pool->config.policy == BFC_POLICY_TF &&
-                 (growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE);
-    return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
+    bool doubles = pool->config.policy != BFC_POLICY_PYTORCH &&
+                   (growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE);
+    uint64_t step = bfc_max(size, bfc_min(pool->step, RAMP_TOP));
+    return doubles ? growth_on_device(step) : wanted_growth(pool, size);
 }
 
 /* Whether the pool can afford to take a region of `step` bytes so that a wholly free one of

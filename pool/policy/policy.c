@@ -84,15 +84,8 @@ enum { PART_ALLOWED = 10 };
 
 /* Idle regions are merged (surplus.c) only if the pool has taken at least NEW_REGIONS regions since
  * regions were last merged, and the last of them fewer than FREES_WATCHED frees ago: a pool that
- * has not grown for that long is large enough as it is. One new region suffices for EARLY_MERGES
- * merges each time that the most bytes ever in use have risen (policy_count_merge): a program that
- * still grows often has regions that do not fit its next requests, and a later merge would come
- * after the most was reserved. The count keeps a program that repeats its allocations from merging
- * without end. */
-enum { NEW_REGIONS = 4, EARLY_MERGES = 8, FREES_WATCHED = 1 << 17 };
-
-/* The most bytes ever in use count as risen if they have grown by more than 1 / RISE_PART. */
-enum { RISE_PART = 8 };
+ * has not grown for that long is large enough as it is. */
+enum { NEW_REGIONS = 4, FREES_WATCHED = 1 << 17 };
 
 uint64_t policy_allowed(const struct bfc_pool *pool) {
     uint64_t most = pool->stats->peak_in_use;
@@ -107,21 +100,10 @@ bool policy_has_surplus(const struct bfc_pool *pool) {
  * is merged where the device has refused memory or other jobs have asked for it. */
 bool policy_may_merge(const struct bfc_pool *pool) {
     const struct bfc_pool_stats *stats = pool->stats;
-    bool is_early = pool->early_merges < EARLY_MERGES;
     return pool->rules.returns_surplus && pool->config.growth == BFC_GROWTH_DOUBLE &&
            !stats->refusals && !pool->wanted_elsewhere && !pool->apart_regions &&
-           stats->reserve_calls >= pool->merge_calls + (is_early ? 1 : NEW_REGIONS) &&
+           stats->reserve_calls >= pool->merge_calls + NEW_REGIONS &&
            stats->frees - pool->frees_grown < FREES_WATCHED;
-}
-
-void policy_count_merge(struct bfc_pool *pool) {
-    uint64_t most = pool->stats->peak_in_use;
-    if (most - pool->merge_peak > pool->merge_peak / RISE_PART) {
-        pool->merge_peak = most;
-        pool->early_merges = 0;
-    }
-    pool->early_merges++;
-    pool->merge_calls = pool->stats->reserve_calls;
 }
 
 void policy_note_surplus(struct bfc_pool *pool) {

@@ -23,10 +23,6 @@ bool policy_has_surplus(const struct bfc_pool *pool);
  * (surplus.c). */
 bool policy_may_merge(const struct bfc_pool *pool);
 
-/* To be called when idle regions are merged: how often that is decides how many new regions
- * policy_may_merge asks for. */
-void policy_count_merge(struct bfc_pool *pool);
-
 /* Recomputes has_surplus, which tells frees to call bfc_pool_begin_surplus. To be called when the
  * pool has grown. */
 void policy_note_surplus(struct bfc_pool *pool);

@@ -60,7 +60,7 @@ static bool should_merge(const struct bfc_pool *pool) {
 }
 
 static uint64_t merge_regions(struct bfc_pool *pool) {
-    policy_count_merge(pool);
+    pool->merge_calls = pool->stats->reserve_calls;
     uint64_t released = regions_release(pool, UINT64_MAX);
     uint64_t room = bfc_subtract_saturating(policy_allowed(pool), pool->stats->reserved);
     pool->merge_bytes = growth_on_device(bfc_min(released, room));

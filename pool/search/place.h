@@ -22,7 +22,7 @@ enum place_state {
     PLACE_TAKEN = BFC_OK,
     PLACE_BUSY = BFC_OUT_OF_MEMORY, /* a part of the range is live, deferred, awaited or bare */
     PLACE_OUTSIDE = BFC_UNKNOWN_POINTER, /* the range is not within one region */
-    /* a block of BFC_LARGE bytes or more may not start at that address */
+    /* a block of that size must start at a multiple of BFC_ALIGNMENT */
     PLACE_CROOKED = BFC_INVALID_POINTER,
     PLACE_NO_HOST_MEMORY = BFC_NO_HOST_MEMORY,
     /* a part of the range is pending, and the request may take only ready memory */
@@ -67,7 +67,7 @@ static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr 
 static inline bool place_may_start(const struct bfc_pool *pool, block_index b, bfc_addr at,
                                    uint64_t granules) {
     const struct block *blocks = pool->blocks;
-    return granules < LARGE_GRANULES || !(at & (BFC_LARGE_ALIGNMENT - 1)) ||
+    return !starts_aligned(granules) || !(at & (BFC_ALIGNMENT - 1)) ||
            (at == block_start(&blocks[b]) &&
             block_state(&blocks[blocks[b].previous]) == BLOCK_HEAD);
 }

@@ -82,7 +82,7 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
 static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struct bins *bins,
                                         uint64_t granules) {
     unsigned bin = bin_of(granules);
-    unsigned last = granules < LARGE_GRANULES ? bin : bin_of(granules + MOST_LEAD);
+    unsigned last = starts_aligned(granules) ? bin_of(granules + MOST_LEAD) : bin;
     for (; bin <= last; bin++)
         for (block_index b = (block_index)bins->heads[bin]; b; b = pool->blocks[b].after)
             if (block_has_room(pool, b, granules))
@@ -180,9 +180,9 @@ static inline block_index open_pending(struct bfc_pool *pool, block_index b, uin
                : b;
 }
 
-/* Serves a request of at least BFC_LARGE. take_at_once has found a ready and a pending block for it
- * (0: none), but the better of the two does not start at a multiple of BFC_LARGE. So that block may
- * lack room, or its first part must be cut off. */
+/* Serves a request for a block that starts at a multiple of BFC_ALIGNMENT. take_at_once has found a
+ * ready and a pending block for it (0: none), but the better of the two does not start there. So
+ * that block may lack room, or its first part must be cut off. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);

@@ -101,7 +101,7 @@ static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bi
  * first block of a region may start anywhere, but this function does not know which block is the
  * first. */
 static inline bool starts_well(const struct block *b, uint64_t granules) {
-    return granules < LARGE_GRANULES || !(b->tagged & (BFC_LARGE_ALIGNMENT - BFC_GRANULE));
+    return !starts_aligned(granules) || !(b->tagged & (BFC_ALIGNMENT - BFC_GRANULE));
 }
 
 static ALWAYS_INLINE void hand_out_ready(struct bfc_pool *pool, block_index b,

@@ -22,10 +22,15 @@ typedef uint32_t block_index;
 #define MOST_GRANULES ((uint64_t)1 << 32)
 #define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
 
-/* A large block starts at a multiple of LARGE_GRANULES, so at most MOST_LEAD granules before such a
- * block stay unused. */
 #define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
-#define MOST_LEAD ((BFC_LARGE_ALIGNMENT >> BFC_GRANULE_BITS) - 1)
+/* The most granules that stay unused before a block because it starts at a multiple of
+ * BFC_ALIGNMENT. */
+#define MOST_LEAD ((BFC_ALIGNMENT >> BFC_GRANULE_BITS) - 1)
+
+/* Whether a block of `granules` starts at a multiple of BFC_ALIGNMENT. */
+static inline bool starts_aligned(uint64_t granules) {
+    return bfc_starts_aligned(granules << BFC_GRANULE_BITS);
+}
 
 enum block_state {
     BLOCK_LIVE,

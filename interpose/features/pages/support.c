@@ -40,7 +40,7 @@ static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *pag
                                               CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS)
         return false;
     paging->granule = granule;
-    return granule >= BFC_LARGE && (granule & (granule - 1)) == 0;
+    return granule >= BFC_ALIGNMENT && (granule & (granule - 1)) == 0;
 }
 
 static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {

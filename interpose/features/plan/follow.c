@@ -193,7 +193,7 @@ static int take_memory(struct bfc_arena *arena, struct bfc_follower *follower, u
         bfc_store_relaxed(&follower->refused_round, round);
         return 0;
     }
-    bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
+    bfc_addr first = (start + BFC_ALIGNMENT - 1) & ~(BFC_ALIGNMENT - 1);
     bfc_store_seq_cst(&follower->memory, first);
     /* Another thread may have called bfc_plan_leave meanwhile, which opens the plan's memory to
      * every allocation. Either it has seen `memory`, or this check sees that the plan is no longer
@@ -225,7 +225,7 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
                      bfc_addr memory) {
     struct bfc_block_info block;
     return bfc_pool_find(arena->pool, memory, &block) && block.planned &&
-           memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
+           memory - block.region_start < BFC_ALIGNMENT && block.region_size >= follower->bytes;
 }
 
 /* Checks whether the plan's memory is gone. If so, the plan has none from now on, and the pages

@@ -5,7 +5,7 @@
 
 #include "tests/unit/pool/page_machine.h"
 
-#define UNIT BFC_LARGE
+#define UNIT BFC_ALIGNMENT
 
 void open_growing(struct machine *m, struct bfc_pool_config config, uint64_t addresses);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "pool/pool.h"
+
 #define MIB (UINT64_C(1) << 20)
 
 void plain_open(struct plain *p, uint64_t capacity, uint64_t gap, uint64_t limit) {
@@ -61,7 +63,7 @@ static uint64_t release(struct plain *p, unsigned i) {
 static uint64_t lead(const struct plain *p, unsigned i, uint64_t size) {
     const struct plain_chunk *c = &p->chunks[i];
     bool first = i == 0 || c[-1].segment != c->segment;
-    return first || size < 65536 ? 0 : up(c->start, 65536) - c->start;
+    return first || !bfc_starts_aligned(size) ? 0 : up(c->start, BFC_ALIGNMENT) - c->start;
 }
 
 /* The smallest free chunk of the pool that is large enough, the lowest among equals; -1: none. */

@@ -74,22 +74,27 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_fence rep
     }
 }
 
-/* A multiple of 64 KiB, or where a region starts. */
-static bool may_start_large(const struct machine *m, bfc_addr start) {
+static uint64_t granules_of(uint64_t bytes) {
+    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
+}
+
+/* Whether a block of `bytes` may start there: anywhere, at a multiple of 64 KiB, or where a region
+ * starts. */
+static bool may_start(const struct machine *m, uint64_t bytes, bfc_addr start) {
     bool starts_region = false;
     for (unsigned i = 0; i < m->fake.count; i++)
         starts_region |= m->fake.regions[i].start == start;
-    return starts_region || start % 65536 == 0;
+    return starts_region || start % 65536 == 0 || !bfc_starts_aligned(granules_of(bytes));
 }
 
 static void check_new_block(struct machine *m, const struct bfc_block_info *b, uint64_t bytes,
                             unsigned flags) {
-    uint64_t rounding = bytes > BFC_LARGE - BFC_GRANULE ? BFC_LARGE : BFC_GRANULE;
+    uint64_t rounding = bytes > BFC_LARGE - BFC_GRANULE ? BFC_ALIGNMENT : BFC_GRANULE;
     if (b->size < bytes || b->size % BFC_GRANULE || b->start % BFC_GRANULE ||
         b->requested != bytes || (m->cuts_all && b->size - bytes >= rounding))
         fail(m, "a block's size or place is wrong");
-    if (bytes >= BFC_LARGE && !may_start_large(m, b->start))
-        fail(m, "a large block is not aligned");
+    if (!may_start(m, bytes, b->start))
+        fail(m, "a block is not aligned");
     if (b->id <= m->last_id)
         fail(m, "a block's id is not new");
     if (b->fence && !(m->reuses_pending && (flags & BFC_ALLOCATE_PENDING)))
@@ -150,12 +155,12 @@ static void allocate_at(struct machine *m, const uint8_t *s) {
     if (m->count == BLOCKS || !m->fake.count)
         return;
     const struct fake_region *region = &m->fake.regions[s[1] % m->fake.count];
-    uint64_t bytes = size_of(s[3] >> 3, s[2]), unit = s[1] & 64 ? BFC_GRANULE : BFC_LARGE;
+    uint64_t bytes = size_of(s[3] >> 3, s[2]), unit = s[1] & 64 ? BFC_GRANULE : BFC_ALIGNMENT;
     bfc_addr at = region->start + s[2] * (region->bytes / 250) / unit * unit;
     bfc_addr below[BFC_PLACE_HINTS] = {s[1] & 128 && m->count ? m->live[s[2] % m->count].start : 0};
     unsigned flags = s[3] & 1 ? BFC_ALLOCATE_PENDING : 0;
-    uint64_t round = bytes > BFC_LARGE - BFC_GRANULE ? BFC_LARGE : BFC_GRANULE;
-    bool may = bytes <= BFC_LARGE - BFC_GRANULE || may_start_large(m, at);
+    uint64_t round = bytes > BFC_LARGE - BFC_GRANULE ? BFC_ALIGNMENT : BFC_GRANULE;
+    bool may = may_start(m, bytes, at);
     bool ready = is_ready(m, region, at, at + (bytes + round - 1) / round * round);
     enum bfc_status status = bfc_pool_allocate_at(m->pool, at, bytes, flags, below, &block);
     if (status != BFC_OK) {
@@ -249,7 +254,7 @@ static void carve(struct machine *m, unsigned which, uint8_t by) {
     uint64_t bytes = 1 + (uint64_t)by * b->size / 256, size = b->size;
     if (bfc_pool_carve(m->pool, b->start, size + 1) != BFC_INVALID_SIZE)
         fail(m, "more than the whole was carved off");
-    bool may = bytes <= BFC_LARGE - BFC_GRANULE || may_start_large(m, b->start);
+    bool may = may_start(m, bytes, b->start);
     if (bfc_pool_carve(m->pool, b->start, bytes) != (may ? BFC_OK : BFC_INVALID_SIZE))
         fail(m, "a live block could not be cut, or one that may not be was");
     if (!may)

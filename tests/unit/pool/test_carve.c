@@ -70,7 +70,7 @@ Test(carve, makes_large_blocks_only_where_they_may_start) {
     struct bfc_block_info range;
     cr_assert(bfc_pool_allocate(pool, MIB, 0, &range) == BFC_OK);
     cr_assert(bfc_pool_carve(pool, range.start, 512) == BFC_OK);
-    cr_expect(bfc_pool_carve(pool, range.start + 512, BFC_LARGE) == BFC_INVALID_SIZE);
-    cr_expect(bfc_pool_carve(pool, range.start + 512, BFC_LARGE - 512) == BFC_OK);
-    cr_expect(bfc_pool_carve(pool, range.start + BFC_LARGE, BFC_LARGE + 1) == BFC_OK);
+    cr_expect(bfc_pool_carve(pool, range.start + 512, BFC_ALIGNMENT) == BFC_INVALID_SIZE);
+    cr_expect(bfc_pool_carve(pool, range.start + 512, BFC_ALIGNMENT - 512) == BFC_OK);
+    cr_expect(bfc_pool_carve(pool, range.start + BFC_ALIGNMENT, BFC_ALIGNMENT + 1) == BFC_OK);
 }

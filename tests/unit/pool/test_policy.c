@@ -72,7 +72,7 @@ static void take_and_give(enum bfc_policy policy) {
         if (blocks[which])
             give(blocks[which]);
         blocks[which] = get(size);
-        cr_assert_eq(blocks[which] % (size < 65536 ? 512 : 65536), 0, "%d", i);
+        cr_assert_eq(blocks[which] % (size >> 20 || size % 65536 == 0 ? 65536 : 512), 0, "%d", i);
     }
 }
 
