@@ -46,10 +46,9 @@ typedef uint64_t bfc_fence;
 #define BFC_ALIGNMENT ((uint64_t)1 << 16)
 #define BFC_LARGE ((uint64_t)1 << 20)
 
-/* Whether a block of `bytes` bytes, a multiple of BFC_GRANULE, starts at a multiple of
- * BFC_ALIGNMENT. */
-static inline bool bfc_starts_aligned(uint64_t bytes) {
-    return bytes >= BFC_LARGE || !(bytes & (BFC_ALIGNMENT - 1));
+/* Whether a block of this many granules starts at a multiple of BFC_ALIGNMENT. */
+static inline bool bfc_starts_aligned(uint64_t granules) {
+    return granules >= BFC_LARGE / BFC_GRANULE || !(granules % (BFC_ALIGNMENT / BFC_GRANULE));
 }
 
 enum bfc_status {

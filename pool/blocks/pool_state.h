@@ -285,7 +285,7 @@ static inline uint64_t round_large(uint64_t granules) {
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
     uint64_t lead = -block_start(at) & (BFC_ALIGNMENT - 1);
-    if (!starts_aligned(granules) || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+    if (!bfc_starts_aligned(granules) || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
         return 0;
     return lead >> BFC_GRANULE_BITS;
 }

@@ -69,7 +69,7 @@ static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struc
     bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
     if (LIKELY(request.granules <= pool->rules.plain_most && ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
-    if (LIKELY(b) && (!aligned || LIKELY(starts_well(&pool->blocks[b], request.granules)))) {
+    if (LIKELY(b) && (!aligned || LIKELY(is_aligned(&pool->blocks[b])))) {
         hand_out_ready(pool, b, &request, true);
         pool->stats->hits++;
     } else {
@@ -85,7 +85,7 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
         return BFC_INVALID_SIZE;
     struct request request = {
         .bytes = bytes, .granules = granules_to_hold(bytes), .flags = flags, .out = block};
-    if (!starts_aligned(request.granules))
+    if (!bfc_starts_aligned(request.granules))
         return allocate_block(pool, request, false);
     request.granules = round_large(request.granules);
     return allocate_block(pool, request, true);

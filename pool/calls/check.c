@@ -34,7 +34,7 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return note_fault(t, "blocks do not fill their region");
     uint64_t requested = block_state(at) == BLOCK_LIVE ? block_requested(pool, b) : 0;
     if (requested && !is_first && block_start(at) % BFC_ALIGNMENT &&
-        starts_aligned(granules_to_hold(requested)))
+        bfc_starts_aligned(granules_to_hold(requested)))
         return note_fault(t, "a block does not start at a multiple of BFC_ALIGNMENT");
     if (belongs_with(pool, b, at->next))
         return note_fault(t, "two neighbouring free blocks are not merged");

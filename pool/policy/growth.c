@@ -3,10 +3,8 @@
  *
  * With policy bfc and growth `double`, the size of the next region (the step) doubles with each
  * region up to RAMP_TOP. Beyond that it is a small part of the reserved bytes, so that little is
- * reserved in vain. It is also a multiple of the request, because programs often ask for the same
- * size again, and what is left at the end of a region could serve smaller requests only. A request
- * above the step gets a region of just its own size, because a larger region might take memory of
- * the device that a later large request needs.
+ * reserved in vain. A request above the step gets a region of just its own size, because a larger
+ * region might take memory of the device that a later large request needs.
  */
 #include "pool/policy/growth.h"
 
@@ -21,7 +19,7 @@
 /* A request that is not larger than the step may get a region above the step: STEP_BLOCKS times the
  * size of the request, but at most 1 / STEP_BLOCKS_PART of the reserved bytes. */
 #define STEP_BLOCKS 4
-#define STEP_BLOCKS_PART 8
+#define STEP_BLOCKS_PART 4
 
 /* Once other jobs have asked for memory: a request is not cut from a wholly free region if growing
  * for it takes at most 1 / WANTED_PART of that region's size. */
@@ -58,8 +56,7 @@ static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     if (size > step)
         return size;
     step = bfc_max(step, bfc_min(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
-    step = bfc_min(step, pool->config.growth_max);
-    return bfc_max(size, step / size * size);
+    return bfc_max(size, bfc_min(step, pool->config.growth_max));
 }
 
 static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {

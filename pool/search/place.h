@@ -67,7 +67,7 @@ static inline block_index place_find_from(const struct bfc_pool *pool, bfc_addr 
 static inline bool place_may_start(const struct bfc_pool *pool, block_index b, bfc_addr at,
                                    uint64_t granules) {
     const struct block *blocks = pool->blocks;
-    return !starts_aligned(granules) || !(at & (BFC_ALIGNMENT - 1)) ||
+    return !bfc_starts_aligned(granules) || !(at & (BFC_ALIGNMENT - 1)) ||
            (at == block_start(&blocks[b]) &&
             block_state(&blocks[blocks[b].previous]) == BLOCK_HEAD);
 }

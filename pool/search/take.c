@@ -82,7 +82,7 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
 static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struct bins *bins,
                                         uint64_t granules) {
     unsigned bin = bin_of(granules);
-    unsigned last = starts_aligned(granules) ? bin_of(granules + MOST_LEAD) : bin;
+    unsigned last = bfc_starts_aligned(granules) ? bin_of(granules + MOST_LEAD) : bin;
     for (; bin <= last; bin++)
         for (block_index b = (block_index)bins->heads[bin]; b; b = pool->blocks[b].after)
             if (block_has_room(pool, b, granules))

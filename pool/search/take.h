@@ -97,11 +97,15 @@ static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bi
     return b;
 }
 
+static inline bool is_aligned(const struct block *b) {
+    return !(b->tagged & (BFC_ALIGNMENT - BFC_GRANULE));
+}
+
 /* Whether a block of this many granules may start where b does, judged by the address alone: the
  * first block of a region may start anywhere, but this function does not know which block is the
  * first. */
 static inline bool starts_well(const struct block *b, uint64_t granules) {
-    return !starts_aligned(granules) || !(b->tagged & (BFC_ALIGNMENT - BFC_GRANULE));
+    return !bfc_starts_aligned(granules) || is_aligned(b);
 }
 
 static ALWAYS_INLINE void hand_out_ready(struct bfc_pool *pool, block_index b,

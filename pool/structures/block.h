@@ -27,11 +27,6 @@ typedef uint32_t block_index;
  * BFC_ALIGNMENT. */
 #define MOST_LEAD ((BFC_ALIGNMENT >> BFC_GRANULE_BITS) - 1)
 
-/* Whether a block of `granules` starts at a multiple of BFC_ALIGNMENT. */
-static inline bool starts_aligned(uint64_t granules) {
-    return bfc_starts_aligned(granules << BFC_GRANULE_BITS);
-}
-
 enum block_state {
     BLOCK_LIVE,
     BLOCK_READY,

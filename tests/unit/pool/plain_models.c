@@ -63,7 +63,9 @@ static uint64_t release(struct plain *p, unsigned i) {
 static uint64_t lead(const struct plain *p, unsigned i, uint64_t size) {
     const struct plain_chunk *c = &p->chunks[i];
     bool first = i == 0 || c[-1].segment != c->segment;
-    return first || !bfc_starts_aligned(size) ? 0 : up(c->start, BFC_ALIGNMENT) - c->start;
+    return first || !bfc_starts_aligned(size / BFC_GRANULE)
+               ? 0
+               : up(c->start, BFC_ALIGNMENT) - c->start;
 }
 
 /* The smallest free chunk of the pool that is large enough, the lowest among equals; -1: none. */

@@ -75,7 +75,7 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_fence rep
 }
 
 static uint64_t granules_of(uint64_t bytes) {
-    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
+    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE;
 }
 
 /* Whether a block of `bytes` may start there: anywhere, at a multiple of 64 KiB, or where a region

@@ -111,7 +111,7 @@ Test(pool, grows_by_doubling) {
     get(2 * MIB);
     get(5 * MIB);
     struct bfc_pool_stats s = stats();
-    cr_assert_eq(s.reserved, (2 + 4 + 6) * MIB);
+    cr_assert_eq(s.reserved, (2 + 4 + 8) * MIB);
     cr_assert_eq(s.misses, 3);
 }
 

@@ -78,9 +78,27 @@ static void take_and_give(enum bfc_policy policy) {
 
 TestSuite(policy, .init = set_up, .fini = tear_down);
 
-/* 512 is what textures want, 64 KiB are whole pages on any host. */
+/* 512 is what textures want, 64 KiB are whole pages on any host. Below 1 MiB only sizes of whole
+ * pages matter: the driver puts the others at multiples of 512 as well. */
 Test(policy, bfc_aligns_as_the_driver_does_and_large_blocks_to_pages) {
     take_and_give(BFC_POLICY_BFC);
+}
+
+Test(policy, bfc_pads_blocks_below_1_mib_to_512_bytes_and_larger_ones_to_64_kib) {
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr below = get(MIB - 700), above = get(MIB + 1);
+    cr_assert_eq(stats().in_use, MIB - 512 + MIB + 64 * KIB);
+    give(below);
+    give(above);
+}
+
+Test(policy, bfc_takes_room_for_four_requests_if_that_is_a_quarter_of_what_is_reserved_at_most) {
+    open_pool(BFC_POLICY_BFC);
+    get(400 * MIB);
+    get(22 * MIB);
+    cr_assert_eq(stats().reserved, (400 + 4 * 22) * MIB);
+    get(200 * MIB);
+    cr_assert_eq(stats().reserved, (400 + 4 * 22 + 200) * MIB);
 }
 
 Test(policy, tf_does_too) {
