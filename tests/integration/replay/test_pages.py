@@ -32,6 +32,12 @@ def without_times(figures):
     return {key: value for key, value in figures.items() if key != "ns_per_pair"}
 
 
+def just_above(r):
+    """Sizes that are padded by nearly 64 KiB each."""
+    soup = hostile_traces.Soup(r, 2048 * traces.MIB)
+    soup.stir(8000, lambda random: traces.MIB + 1 + 65536 * random.randrange(8))
+
+
 class Pages(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -84,14 +90,14 @@ class Pages(unittest.TestCase):
                 self.check(self.make(name))
 
     def test_one_page_for_each_step(self):
-        """As little is held where lifetimes have a pattern, for about three times the calls of regions."""
+        """As little is held where lifetimes have a pattern, for three to four times the calls of regions."""
         for name in traces.KINDS:
             with self.subTest(name):
                 path = self.make(name)
                 paged = replay(path, *STEP, "--repeat=3")
                 self.check_held(paged)
                 self.assertEqual(paged["pass_calls"][2], 0)
-                self.assertLessEqual(paged["pass_calls"][0], 3 * replay(path)["device_calls"] + CALLS_MORE)
+                self.assertLessEqual(paged["pass_calls"][0], 3.5 * replay(path)["device_calls"] + CALLS_MORE)
 
     def test_pages_that_choose_their_size(self):
         """About as few calls as with one page for each step where lifetimes have a pattern; where they have none, few
@@ -112,7 +118,7 @@ class Pages(unittest.TestCase):
 
     def test_rounding_above_the_slack(self):
         """Where rounding alone takes more than the slack, pages that choose their size hold little more than small ones."""
-        path = self.record(hostile_traces.ever_larger)
+        path = self.record(just_above)
         paged, fit = replay(path, "--backing=pages"), replay(path, *FIT)
         self.assertLessEqual(paged["peak_reserved"], 1.01 * fit["peak_reserved"])
         self.assertLess(paged["device_calls"], fit["device_calls"])
