@@ -135,8 +135,8 @@ void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_are
 }
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        struct bfc_glimpse seen, bool is_current) {
-    return UNLIKELY(seen.surplus) ? wait_with_surplus(driver, arena, is_current)
+                                        bool is_current) {
+    return UNLIKELY(bfc_pool_has_surplus(arena->pool)) ? wait_with_surplus(driver, arena, is_current)
                                   : wait_for_work(driver, arena, is_current);
 }
 
@@ -260,7 +260,7 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
-    CUresult result = wait_before_free(driver, arena, seen, false);
+    CUresult result = wait_before_free(driver, arena, false);
     bfc_capture_leave_wait(waits);
     if (UNLIKELY(result != CUDA_SUCCESS))
         return result;
@@ -365,7 +365,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
-    CUresult result = wait_before_free(driver, arena, seen, true);
+    CUresult result = wait_before_free(driver, arena, true);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);

@@ -131,6 +131,7 @@ struct paging;
  * - Each record belongs to a block or a head, or is vacant.
  */
 struct bfc_pool {
+    struct bfc_pool_shown shown; /* the first field, since callers read it without a call */
     struct pool_lock lock;
     struct bfc_pool_stats *stats;
     struct block *blocks;
@@ -198,9 +199,6 @@ struct bfc_pool {
     /* whether other jobs have asked for memory; then the pool avoids splitting large wholly free
      * regions even where growing costs much */
     bool wanted_elsewhere;
-    /* whether too much is reserved or idle regions may be merged, so that a free should call
-     * bfc_pool_begin_surplus; read without the lock */
-    bool has_surplus;
     bool gives_surplus; /* whether a thread is between the calls that begin and end giving back */
     uint64_t surplus_releases;
     /* how many bytes were reserved, and the value of the counter `frees`, when a free gave regions
@@ -333,16 +331,14 @@ static inline void growth_unlock(struct bfc_pool *pool) {
 
 static inline void pool_enter(struct bfc_pool *pool) {
     pool_lock(&pool->lock);
-    struct bfc_pool_stats *stats = pool->stats;
-    /* Only the holder of the pool's lock writes `sequence`, so a load and a store suffice to count
-     * it up. The barrier makes readers see that it is odd before they see any later change. */
-    bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
+    /* Only the holder of the pool's lock writes `sequence`. The barrier makes readers see that it
+     * is odd before they see any later change. */
+    bfc_add_alone(&pool->stats->sequence, 1);
     bfc_barrier_release();
 }
 
 static inline void pool_leave(struct bfc_pool *pool) {
-    struct bfc_pool_stats *stats = pool->stats;
-    bfc_store_release(&stats->sequence, stats->sequence + 1);
+    bfc_add_alone(&pool->stats->sequence, 1);
     pool_unlock(&pool->lock);
 }
 

@@ -51,26 +51,35 @@ static inline uint64_t take_id(struct bfc_pool *pool) {
     return pool->next_id++;
 }
 
-static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
-                             bfc_fence fence) {
+/* Makes block b live, except for what make_live does besides and calls functions for. */
+static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b,
+                                   const struct request *request, uint64_t id, bfc_fence fence) {
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
+    struct bfc_block_info *out = request->out;
     block_set_state(at, BLOCK_LIVE);
-    uint64_t id = take_id(pool), size = block_size(at);
+    uint64_t size = block_size(at);
     block_identify(pool, b, id, request->bytes, fence);
-    map_insert(&pool->map, pool->blocks, b);
+    map_link(&pool->map, pool->blocks, b);
     stats->in_use += size;
     stats->requested += request->bytes;
     stats->blocks++;
     stats->allocations++;
     raise_peak(&stats->peak_in_use, stats->in_use);
     raise_peak(&stats->peak_requested, stats->requested);
-    *request->out = (struct bfc_block_info){.start = block_start(at),
-                                            .size = size,
-                                            .requested = request->bytes,
-                                            .id = id,
-                                            .fence = fence,
-                                            .live = true};
+    out->start = block_start(at);
+    out->size = size;
+    out->requested = request->bytes;
+    out->id = id;
+    out->fence = fence;
+}
+
+static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
+                             bfc_fence fence) {
+    uint64_t id = take_id(pool);
+    put_live(pool, b, request, id, fence);
+    if (UNLIKELY(pool->map.count > pool->map.most))
+        map_grow(&pool->map, pool->blocks);
     if (UNLIKELY(pool->notes_left))
         pool_note(pool, id, request->bytes);
 }

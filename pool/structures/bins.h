@@ -108,15 +108,27 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
     bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
 }
 
+/* Takes block b, which is the first of the bin, out of it. */
+static inline void bins_take_first(struct bins *bins, struct block *blocks, block_index b,
+                                   unsigned bin) {
+    block_index after = blocks[b].after;
+    if (!after) {
+        bins_empty(bins, bin);
+        return;
+    }
+    blocks[after].before = 0;
+    bins->heads[bin] = head_of(blocks, after);
+}
+
 static inline void bins_take(struct bins *bins, struct block *blocks, block_index b) {
     block_index before = blocks[b].before, after = blocks[b].after;
+    if (!before) {
+        bins_take_first(bins, blocks, b, blocks[b].bin);
+        return;
+    }
+    blocks[before].after = after;
+    /* if b was the last, `after` is record 0, which belongs to no block and may be written to */
     blocks[after].before = before;
-    if (before)
-        blocks[before].after = after;
-    else if (after)
-        bins->heads[blocks[b].bin] = head_of(blocks, after);
-    else
-        bins_empty(bins, blocks[b].bin);
 }
 
 /*
