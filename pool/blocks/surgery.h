@@ -148,6 +148,17 @@ static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
         whole_put(pool, b);
 }
 
+/* Which of a block's two neighbours are ready. */
+struct ready_neighbours {
+    bool previous, next;
+};
+static inline struct ready_neighbours ready_neighbours(const struct block *blocks, block_index b) {
+    return (struct ready_neighbours){
+        .previous = block_state(&blocks[blocks[b].previous]) == BLOCK_READY,
+        .next = block_state(&blocks[blocks[b].next]) == BLOCK_READY,
+    };
+}
+
 /* Makes b, which is in no bin and has no ready neighbour, ready. */
 static ALWAYS_INLINE void insert_ready(struct bfc_pool *pool, struct bins *bins, block_index b,
                                        bool plain) {
@@ -158,17 +169,18 @@ static ALWAYS_INLINE void insert_ready(struct bfc_pool *pool, struct bins *bins,
 /*
  * Makes b, which is in no bin, ready, and merges it with its ready neighbours, which are in `bins`.
  * Returns the merged block; if b had a ready neighbour, the neighbour's record remains and b's is
- * vacated. The caller must call note_size for the result. `plain` is a compile-time constant: true
- * means that the bins are not sorted, so the compiler drops the code for sorted ones.
+ * vacated. The caller must call note_size for the result, and knows which neighbours are ready.
+ * `plain` is a compile-time constant: true means that the bins are not sorted, so the compiler drops
+ * the code for sorted ones.
  */
 static ALWAYS_INLINE block_index join_ready(struct bfc_pool *pool, struct bins *bins, block_index b,
-                                            bool plain, bool indexed) {
+                                            struct ready_neighbours ready, bool plain,
+                                            bool indexed) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    bool merges_next = block_state(&blocks[next]) == BLOCK_READY;
-    if (block_state(&blocks[previous]) == BLOCK_READY) {
+    if (ready.previous) {
         bins_begin_resize(bins, blocks, previous, plain);
-        if (merges_next) {
+        if (ready.next) {
             bins_remove(bins, blocks, next, plain);
             absorb_next(pool, b, indexed);
         }
@@ -176,7 +188,7 @@ static ALWAYS_INLINE block_index join_ready(struct bfc_pool *pool, struct bins *
         bins_end_resize(bins, blocks, previous, plain);
         return previous;
     }
-    if (merges_next) {
+    if (ready.next) {
         bins_begin_resize(bins, blocks, next, plain);
         absorb_previous(pool, next, indexed);
         bins_end_resize(bins, blocks, next, plain);
@@ -188,7 +200,7 @@ static ALWAYS_INLINE block_index join_ready(struct bfc_pool *pool, struct bins *
 
 static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
                                              block_index b, bool plain) {
-    b = join_ready(pool, bins, b, plain, true);
+    b = join_ready(pool, bins, b, ready_neighbours(pool->blocks, b), plain, true);
     note_size(pool, b);
     return b;
 }

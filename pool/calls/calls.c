@@ -281,19 +281,15 @@ static NOINLINE enum bfc_status leave_slowly(struct bfc_pool *pool, block_index 
     return BFC_OK;
 }
 
-/* Removes the block that `link` leads to from the map, makes it ready, and drops the lock. `alone`
- * is a compile-time constant: whether neither neighbour of the block is ready. */
+/* Removes the block that `link` leads to from the map, makes it ready, and drops the lock. */
 static ALWAYS_INLINE enum bfc_status conclude_free(struct bfc_pool *pool, block_index *link,
-                                                   bool alone) {
+                                                   struct ready_neighbours ready) {
     struct block *blocks = pool->blocks;
     block_index b = *link;
     map_unlink(&pool->map, blocks, link);
     count_free(pool, b);
     pool->stats->ready += block_size(&blocks[b]);
-    if (alone)
-        insert_ready(pool, &pool->ready, b, true);
-    else
-        b = join_ready(pool, &pool->ready, b, true, false);
+    b = join_ready(pool, &pool->ready, b, ready, true, false);
     if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) ||
         UNLIKELY(pool->records < pool->few_records))
         return leave_slowly(pool, b);
@@ -305,25 +301,24 @@ static ALWAYS_INLINE enum bfc_status conclude_free(struct bfc_pool *pool, block_
  * address index would change are left to free_slowly. */
 static NOINLINE enum bfc_status merge_and_leave(struct bfc_pool *pool, block_index *link) {
     const struct block *blocks = pool->blocks;
-    block_index b = *link, next = blocks[b].next;
-    if (UNLIKELY(is_indexed(b)) ||
-        (block_state(&blocks[next]) == BLOCK_READY && UNLIKELY(is_indexed(next))))
+    block_index b = *link;
+    struct ready_neighbours ready = ready_neighbours(blocks, b);
+    if (UNLIKELY(is_indexed(b)) || (ready.next && UNLIKELY(is_indexed(blocks[b].next))))
         return free_slowly(pool, block_start(&blocks[b]), BFC_NO_FENCE);
-    return conclude_free(pool, link, false);
+    return conclude_free(pool, link, ready);
 }
 
 /* Makes the block that `link` leads to ready, and drops the lock; if no live block starts at
  * `start`, `link` is 0. Calls other functions only as its last act, as bfc_pool_allocate does. */
 static ALWAYS_INLINE enum bfc_status free_and_leave(struct bfc_pool *pool, bfc_addr start,
                                                     block_index *link) {
-    const struct block *blocks = pool->blocks, *at = &blocks[*link];
     if (UNLIKELY(!*link) || has_chores(pool) || UNLIKELY(!pool->rules.plain_most) ||
         UNLIKELY(pool->map.count <= pool->map.fewest))
         return free_slowly(pool, start, BFC_NO_FENCE);
-    if (block_state(&blocks[at->next]) == BLOCK_READY ||
-        block_state(&blocks[at->previous]) == BLOCK_READY)
+    struct ready_neighbours ready = ready_neighbours(pool->blocks, *link);
+    if (ready.previous || ready.next)
         return merge_and_leave(pool, link);
-    return conclude_free(pool, link, true);
+    return conclude_free(pool, link, ready);
 }
 
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
