@@ -108,11 +108,12 @@ static ALWAYS_INLINE enum bfc_status conclude_hit(struct bfc_pool *pool, block_i
  * and drops the lock. Blocks for which the address index or the array of records would change are
  * left to allocate_slowly. */
 static NOINLINE enum bfc_status cut_and_leave(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
-                                              struct bfc_block_info *out, uint64_t granules) {
+                                              struct bfc_block_info *out, uint64_t granules,
+                                              unsigned bin) {
     const struct request request = {
         .bytes = bytes, .granules = granules, .flags = flags, .out = out};
     struct block *blocks = pool->blocks;
-    block_index b = bins_pick(&pool->ready, blocks, granules), front = pool->vacant;
+    block_index b = bins_pick_from(&pool->ready, blocks, granules, bin), front = pool->vacant;
     if (UNLIKELY(!b) || UNLIKELY(!starts_well(&blocks[b], granules)) ||
         UNLIKELY(block_granules(&blocks[b]) == granules) || UNLIKELY(!front) ||
         UNLIKELY(is_indexed(b)) || UNLIKELY(is_indexed(front)))
@@ -144,7 +145,7 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
         return allocate_slowly(pool, bytes, flags, block);
     block_index b = (block_index)pool->ready.heads[bin];
     if (!b || block_granules(&blocks[b]) != granules || !starts_well(&blocks[b], granules))
-        return cut_and_leave(pool, bytes, flags, block, granules);
+        return cut_and_leave(pool, bytes, flags, block, granules, bin);
     bins_take_first(&pool->ready, blocks, b, bin);
     return conclude_hit(pool, b, &request);
 }
