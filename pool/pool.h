@@ -234,6 +234,7 @@ struct bfc_pool;
 
 /* What functions of this header read of a pool without a call: the beginning of struct bfc_pool. */
 struct bfc_pool_shown {
+    uint32_t lock; /* only for the pool itself */
     /* atomic: whether too much is reserved or idle regions may be merged, so that a free should
      * call bfc_pool_begin_surplus */
     bool has_surplus;

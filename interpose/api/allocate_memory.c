@@ -73,11 +73,8 @@ static NOINLINE CUresult allocate_timed(struct bfc_arena *arena, CUdeviceptr *po
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
         return allocate_with_all_checks(pointer, bytes);
-    unsigned long long id = bfc_context_id(bfc_driver_found, NULL);
-    struct bfc_arena *arena = bfc_thread_arena.arena;
-    if (UNLIKELY(!bfc_arena_has_id(arena, id)))
-        return allocate_with_arena_checks(NULL, pointer, bytes);
-    if (UNLIKELY(bytes > bfc_arena_plain_most(arena) || bfc_group.left))
+    struct bfc_arena *arena = bfc_arena_last_of(bfc_context_id(bfc_driver_found, NULL));
+    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
         return allocate_with_arena_checks(arena, pointer, bytes);
     if (bfc_events_is_timed(BFC_TIMED_ALLOCATIONS))
         return allocate_timed(arena, pointer, bytes);
@@ -103,7 +100,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
     struct bfc_arena *arena = bfc_thread_arena.arena;
-    if (!bfc_arena_last_has_id(context) || bfc_context_id(driver, NULL) != context)
+    if (!bfc_arena_last_of(context) || bfc_context_id(driver, NULL) != context)
         return false;
     bfc_thread_arena.has_context = true;
     uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);

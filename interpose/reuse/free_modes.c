@@ -136,8 +136,9 @@ void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_are
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         bool is_current) {
-    return UNLIKELY(bfc_pool_has_surplus(arena->pool)) ? wait_with_surplus(driver, arena, is_current)
-                                  : wait_for_work(driver, arena, is_current);
+    return UNLIKELY(bfc_pool_has_surplus(arena->pool))
+               ? wait_with_surplus(driver, arena, is_current)
+               : wait_for_work(driver, arena, is_current);
 }
 
 /* The pool asks which fences are complete only when it finds no ready block. So at every 32nd fence

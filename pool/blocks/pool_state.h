@@ -131,8 +131,12 @@ struct paging;
  * - Each record belongs to a block or a head, or is vacant.
  */
 struct bfc_pool {
-    struct bfc_pool_shown shown; /* the first field, since callers read it without a call */
-    struct pool_lock lock;
+    /* the first field, since callers read `shown` without a call; the lock takes its place `lock`
+     */
+    union {
+        struct pool_lock lock;
+        struct bfc_pool_shown shown;
+    };
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
@@ -255,15 +259,15 @@ static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_inde
     return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
-static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
+/* `size` is the block's size in bytes. */
+static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t size, uint64_t id,
                                   uint64_t requested, bfc_fence handed_out) {
-    struct block *at = &pool->blocks[b];
-    uint64_t slack = block_size(at) - requested;
+    uint64_t slack = size - requested;
     if (UNLIKELY(slack >= MUCH_SLACK || handed_out != BFC_NO_FENCE)) {
         pool->details[b] = (struct block_detail){.slack = slack, .handed_out = handed_out};
         slack = MUCH_SLACK;
     }
-    at->identity = id << SLACK_BITS | slack;
+    pool->blocks[b].identity = id << SLACK_BITS | slack;
 }
 
 /* Returns the fewest granules that hold `bytes` bytes; `bytes` must not be 0. */

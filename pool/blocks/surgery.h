@@ -170,8 +170,8 @@ static ALWAYS_INLINE void insert_ready(struct bfc_pool *pool, struct bins *bins,
  * Makes b, which is in no bin, ready, and merges it with its ready neighbours, which are in `bins`.
  * Returns the merged block; if b had a ready neighbour, the neighbour's record remains and b's is
  * vacated. The caller must call note_size for the result, and knows which neighbours are ready.
- * `plain` is a compile-time constant: true means that the bins are not sorted, so the compiler drops
- * the code for sorted ones.
+ * `plain` is a compile-time constant: true means that the bins are not sorted, so the compiler
+ * drops the code for sorted ones.
  */
 static ALWAYS_INLINE block_index join_ready(struct bfc_pool *pool, struct bins *bins, block_index b,
                                             struct ready_neighbours ready, bool plain,

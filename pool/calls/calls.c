@@ -96,10 +96,10 @@ static inline bool has_chores(const struct bfc_pool *pool) {
 /* Makes ready block b, which is in no bin, live for a request, and drops the lock. */
 static ALWAYS_INLINE enum bfc_status conclude_hit(struct bfc_pool *pool, block_index b,
                                                   const struct request *request) {
-    uint64_t id = pool->next_id++;
+    uint64_t id = pool->next_id++, size = request_size(request);
     pool->stats->hits++;
-    pool->stats->ready -= request_size(request);
-    put_live(pool, b, request, id, BFC_NO_FENCE);
+    pool->stats->ready -= size;
+    put_live(pool, b, size, request, id, BFC_NO_FENCE);
     pool_leave(pool);
     return BFC_OK;
 }
@@ -239,8 +239,7 @@ static inline block_index *find_live(struct bfc_pool *pool, bfc_addr start) {
      * The state BLOCK_LIVE is 0, so for a live block it equals the address once the bits
      * BLOCK_REGION_MASK are cleared. An address whose low bits are not 0 is refused here, since it
      * could equal the `tagged` of a free block. */
-    return UNLIKELY(start & BLOCK_TAG_MASK) ? &none
-                                            : map_link_to(&pool->map, pool->blocks, start);
+    return UNLIKELY(start & BLOCK_TAG_MASK) ? &none : map_link_to(&pool->map, pool->blocks, start);
 }
 
 /* Removes the live block that starts at `start` from the map and from the counters of live blocks,
@@ -291,8 +290,9 @@ static ALWAYS_INLINE enum bfc_status conclude_free(struct bfc_pool *pool, block_
     count_free(pool, b);
     pool->stats->ready += block_size(&blocks[b]);
     b = join_ready(pool, &pool->ready, b, ready, true, false);
-    if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) ||
-        UNLIKELY(pool->records < pool->few_records))
+    /* Only a merge leaves records unused. */
+    bool few = (ready.previous || ready.next) && UNLIKELY(pool->records < pool->few_records);
+    if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) || few)
         return leave_slowly(pool, b);
     pool_leave(pool);
     return BFC_OK;
@@ -333,7 +333,7 @@ enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start,
                                     struct bfc_glimpse seen) {
     pool_enter(pool);
     block_index *link = &pool->map.buckets[seen.place], b = *link;
-    if (UNLIKELY(!b) || UNLIKELY(b != seen.block) || UNLIKELY(!map_is_at(&pool->blocks[b], start)))
+    if (UNLIKELY(b != seen.block) || UNLIKELY(!map_is_at(&pool->blocks[b], start)))
         link = find_live(pool, start);
     return free_and_leave(pool, start, link);
 }
@@ -387,7 +387,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)
         return false;
-    block_identify(pool, rest, take_id(pool), 0, fence);
+    block_identify(pool, rest, block_size(&pool->blocks[rest]), take_id(pool), 0, fence);
     map_insert(&pool->map, pool->blocks, rest);
     struct bfc_pool_stats *stats = pool->stats;
     stats->blocks++;
@@ -409,7 +409,7 @@ static enum bfc_status carve_block(struct bfc_pool *pool, bfc_addr start, uint64
     if (granules < block_granules(at) && !split_live(pool, b, granules, fence))
         return BFC_NO_HOST_MEMORY;
     pool->stats->requested += bytes - requested;
-    block_identify(pool, b, block_id(at), bytes, fence);
+    block_identify(pool, b, block_size(at), block_id(at), bytes, fence);
     raise_peak(&pool->stats->peak_requested, pool->stats->requested);
     return BFC_OK;
 }

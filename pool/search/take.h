@@ -51,15 +51,15 @@ static inline uint64_t take_id(struct bfc_pool *pool) {
     return pool->next_id++;
 }
 
-/* Makes block b live, except for what make_live does besides and calls functions for. */
-static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b,
+/* Makes block b of `size` bytes live, except for what make_live does besides and calls functions
+ * for. */
+static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b, uint64_t size,
                                    const struct request *request, uint64_t id, bfc_fence fence) {
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     struct bfc_block_info *out = request->out;
     block_set_state(at, BLOCK_LIVE);
-    uint64_t size = block_size(at);
-    block_identify(pool, b, id, request->bytes, fence);
+    block_identify(pool, b, size, id, request->bytes, fence);
     map_link(&pool->map, pool->blocks, b);
     stats->in_use += size;
     stats->requested += request->bytes;
@@ -77,7 +77,7 @@ static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b,
 static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
                              bfc_fence fence) {
     uint64_t id = take_id(pool);
-    put_live(pool, b, request, id, fence);
+    put_live(pool, b, block_size(&pool->blocks[b]), request, id, fence);
     if (UNLIKELY(pool->map.count > pool->map.most))
         map_grow(&pool->map, pool->blocks);
     if (UNLIKELY(pool->notes_left))
