@@ -72,8 +72,7 @@ struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsig
                                           CUdeviceptr address);
 static inline struct bfc_arena *bfc_arena_last_of(unsigned long long id) {
     struct bfc_arena *arena = bfc_thread_arena.arena;
-    bool is_it = id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
-    return is_it ? arena : NULL;
+    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended) ? arena : NULL;
 }
 
 /* The arena whose regions hold `address`; NULL: the address is in no pool. The result is valid

@@ -58,14 +58,12 @@ static inline bool bfc_capture_was_seen(void) {
  * a host wait is first counted, and then bfc_capture_seen is read. A thread that begins a capture
  * first sets bfc_capture_seen, and then reads the counts.
  */
-/* A host wait has its thread's place to itself, so that its end needs no atomic operation. If
- * another wait has that place, it shares the last one. */
+/* A host wait has its place alone, so its end needs no atomic operation; further ones share one. */
 #define BFC_WAITS 64
 extern struct bfc_waits {
     unsigned under_way; /* atomic; in the last place a count, in the others 0 or 1 */
     char rest[60];
 } bfc_waits[BFC_WAITS + 1] HIDDEN;
-
 static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
     if (UNLIKELY(waits == &bfc_waits[BFC_WAITS]))
         bfc_fetch_sub_release(&waits->under_way, 1);

@@ -134,14 +134,15 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
                                   struct bfc_block_info *block) {
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
+    pool_enter(pool);
+    if (UNLIKELY(flags & BFC_ALLOCATE_PENDING) && pool->pending_list.oldest)
+        return allocate_slowly(pool, bytes, flags, block);
     const struct request request = unruled_request(bytes, flags, block);
     uint64_t granules = request.granules;
     unsigned bin = bin_of(granules);
-    pool_enter(pool);
     struct block *blocks = pool->blocks;
     if (has_chores(pool) || UNLIKELY(granules > pool->rules.plain_most) ||
-        UNLIKELY(pool->next_id > pool->last_id) || UNLIKELY(pool->map.count >= pool->map.most) ||
-        UNLIKELY(flags & BFC_ALLOCATE_PENDING && pool->pending_list.oldest))
+        UNLIKELY(pool->next_id > pool->last_id) || UNLIKELY(pool->map.count >= pool->map.most))
         return allocate_slowly(pool, bytes, flags, block);
     block_index b = (block_index)pool->ready.heads[bin];
     if (!b || block_granules(&blocks[b]) != granules || !starts_well(&blocks[b], granules))
@@ -309,11 +310,11 @@ static NOINLINE enum bfc_status merge_and_leave(struct bfc_pool *pool, block_ind
     return conclude_free(pool, link, ready);
 }
 
-/* Makes the block that `link` leads to ready, and drops the lock; if no live block starts at
- * `start`, `link` is 0. Calls other functions only as its last act, as bfc_pool_allocate does. */
+/* Makes the block at `start`, to which `link` leads, ready, and drops the lock. Calls other
+ * functions only as its last act, as bfc_pool_allocate does. */
 static ALWAYS_INLINE enum bfc_status free_and_leave(struct bfc_pool *pool, bfc_addr start,
                                                     block_index *link) {
-    if (UNLIKELY(!*link) || has_chores(pool) || UNLIKELY(!pool->rules.plain_most) ||
+    if (has_chores(pool) || UNLIKELY(!pool->rules.plain_most) ||
         UNLIKELY(pool->map.count <= pool->map.fewest))
         return free_slowly(pool, start, BFC_NO_FENCE);
     struct ready_neighbours ready = ready_neighbours(pool->blocks, *link);
@@ -326,15 +327,19 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
     pool_enter(pool);
     if (UNLIKELY(fence > pool->completed))
         return free_slowly(pool, start, fence);
-    return free_and_leave(pool, start, find_live(pool, start));
+    block_index *link = find_live(pool, start);
+    return LIKELY(*link) ? free_and_leave(pool, start, link) : free_slowly(pool, start, fence);
 }
 
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start,
                                     struct bfc_glimpse seen) {
     pool_enter(pool);
     block_index *link = &pool->map.buckets[seen.place], b = *link;
-    if (UNLIKELY(b != seen.block) || UNLIKELY(!map_is_at(&pool->blocks[b], start)))
+    if (UNLIKELY(b != seen.block) || UNLIKELY(!map_is_at(&pool->blocks[b], start))) {
         link = find_live(pool, start);
+        if (!*link)
+            return free_slowly(pool, start, BFC_NO_FENCE);
+    }
     return free_and_leave(pool, start, link);
 }
 
