@@ -70,6 +70,18 @@
 #define bfc_add_own(at, value) ((void)__atomic_fetch_add(at, value, __ATOMIC_RELEASE))
 #endif
 
+/*
+ * Adds to a 64-bit variable that no other thread writes meanwhile, such as one that a lock guards.
+ * Other threads may read it: they never read a torn value, and see the addition after all earlier
+ * stores of this thread. Unlike bfc_add_own, it may lose what a signal handler of the same thread
+ * adds.
+ */
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__
+#define bfc_add_alone(at, value) bfc_add_own(at, value)
+#else
+#define bfc_add_alone(at, value) bfc_store_release(at, bfc_load_relaxed(at) + (value))
+#endif
+
 /* Keeps the compiler, but not the processor, from reordering operations across this point. */
 #define bfc_barrier_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 

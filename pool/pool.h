@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "pool/stats.h"
 
 /* An address on the device. Opaque: the pool only adds to it and compares it. */
@@ -239,6 +240,14 @@ enum bfc_allocate_flags {
 
 struct bfc_pool;
 
+/* What functions of this header read of a pool without a call: the beginning of struct bfc_pool. */
+struct bfc_pool_shown {
+    uint32_t lock; /* only for the pool itself */
+    /* atomic: whether too much is reserved or idle regions may be merged, so that a free should
+     * call bfc_pool_begin_surplus */
+    bool has_surplus;
+};
+
 /*
  * Makes an empty pool; nothing is reserved before the first allocation. `config` and `upstream` are
  * copied; a NULL `config` means the defaults. Returns BFC_OK or BFC_NO_HOST_MEMORY.
@@ -358,8 +367,6 @@ struct bfc_glimpse {
      * live block starts there */
     uint32_t block;
     uint32_t place; /* the bucket of the pool's hash map that has the block */
-    /* what bfc_pool_has_surplus returns */
-    bool surplus;
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
@@ -369,7 +376,9 @@ enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struc
  * which one thread at a time does. If it returns true, the caller waits for the device, and then
  * calls bfc_pool_release_surplus, which returns how many bytes went back; `may_go` false: the
  * regions must stay. */
-bool bfc_pool_has_surplus(const struct bfc_pool *pool);
+static inline bool bfc_pool_has_surplus(const struct bfc_pool *pool) {
+    return bfc_load_relaxed(&((const struct bfc_pool_shown *)(const void *)pool)->has_surplus);
+}
 bool bfc_pool_begin_surplus(struct bfc_pool *pool);
 uint64_t bfc_pool_release_surplus(struct bfc_pool *pool, bool may_go);
 

@@ -35,9 +35,8 @@
 #endif
 
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes);
-static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
-                                                    struct bfc_arena *arena, CUdeviceptr *pointer,
-                                                    size_t bytes, enum bfc_forward_reason reason);
+static NOINLINE CUresult allocate_with_arena_checks(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                    size_t bytes);
 static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how,
                                       enum bfc_status status, CUresult error, uint64_t start);
@@ -51,14 +50,13 @@ static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdevic
     bfc_features_count_allocation(arena, pointer, bytes, bin);
 }
 
-static ALWAYS_INLINE CUresult allocate_from_pool(const struct bfc_driver *driver,
-                                                 struct bfc_arena *arena, CUdeviceptr *pointer,
+static ALWAYS_INLINE CUresult allocate_from_pool(struct bfc_arena *arena, CUdeviceptr *pointer,
                                                  size_t bytes, uint64_t start) {
     struct bfc_block_info block;
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
-        return look_further(driver, arena, pointer, bytes, BFC_REUSE_ANY, status,
+        return look_further(bfc_driver_found, arena, pointer, bytes, BFC_REUSE_ANY, status,
                             (CUresult)block.error, start);
     *pointer = block.start;
     note_allocation(arena, block.start, bytes, start);
@@ -67,23 +65,20 @@ static ALWAYS_INLINE CUresult allocate_from_pool(const struct bfc_driver *driver
 
 /* An allocation whose time is measured. It is a function of its own, so that the code of other
  * allocations need not keep a start time. */
-static NOINLINE CUresult allocate_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        CUdeviceptr *pointer, size_t bytes) {
-    return allocate_from_pool(driver, arena, pointer, bytes,
-                              bfc_events_clock(BFC_TIMED_ALLOCATIONS));
+static NOINLINE CUresult allocate_timed(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                        size_t bytes) {
+    return allocate_from_pool(arena, pointer, bytes, bfc_events_clock(BFC_TIMED_ALLOCATIONS));
 }
 
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
-    enum bfc_forward_reason reason;
     if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
         return allocate_with_all_checks(pointer, bytes);
-    const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    struct bfc_arena *arena = bfc_arena_last_of(bfc_context_id(bfc_driver_found, NULL));
     if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
-        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
+        return allocate_with_arena_checks(arena, pointer, bytes);
     if (bfc_events_is_timed(BFC_TIMED_ALLOCATIONS))
-        return allocate_timed(driver, arena, pointer, bytes);
-    return allocate_from_pool(driver, arena, pointer, bytes, 0);
+        return allocate_timed(arena, pointer, bytes);
+    return allocate_from_pool(arena, pointer, bytes, 0);
 }
 
 /* Serves a request of bfc_allocate_hit for more than bfc_arena_plain_most(arena) bytes, if a free
@@ -105,7 +100,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
     struct bfc_arena *arena = bfc_thread_arena.arena;
-    if (!bfc_arena_last_has_id(context) || bfc_context_id(driver, NULL) != context)
+    if (!bfc_arena_last_of(context) || bfc_context_id(driver, NULL) != context)
         return false;
     bfc_thread_arena.has_context = true;
     uint64_t start = bfc_events_start(BFC_TIMED_ALLOCATIONS);
@@ -185,12 +180,13 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     return result;
 }
 
-/* Serves what bfc_allocate does not: calls without an arena (`reason` says why), in a group
- * (group.h), in a failed context, in mode ordered or under a plan, and large requests. */
-static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
-                                                    struct bfc_arena *arena, CUdeviceptr *pointer,
-                                                    size_t bytes, enum bfc_forward_reason reason) {
-    if (!arena)
+/* Serves calls in another arena than the thread's last one (`arena` is NULL), in a group (group.h),
+ * in a failed context, in mode ordered or under a plan, and large requests. */
+static NOINLINE CUresult allocate_with_arena_checks(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                    size_t bytes) {
+    const struct bfc_driver *driver = bfc_driver_found;
+    enum bfc_forward_reason reason = BFC_FORWARD_NO_CONTEXT;
+    if (!arena && !(arena = bfc_open_arena(driver, &reason)))
         return bfc_forward_allocation(driver, pointer, bytes, reason);
     if (allocate_placed(arena, pointer, bytes))
         return CUDA_SUCCESS;

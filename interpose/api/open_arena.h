@@ -21,9 +21,8 @@ struct bfc_arena *bfc_open_arena(const struct bfc_driver *driver, enum bfc_forwa
 static inline struct bfc_arena *bfc_current_arena(const struct bfc_driver *driver,
                                                   enum bfc_forward_reason *reason) {
     *reason = BFC_FORWARD_NO_CONTEXT;
-    return LIKELY(bfc_arena_last_has_id(bfc_context_id(driver, NULL)))
-               ? bfc_thread_arena.arena
-               : bfc_open_arena(driver, reason);
+    struct bfc_arena *last = bfc_arena_last_of(bfc_context_id(driver, NULL));
+    return LIKELY(last) ? last : bfc_open_arena(driver, reason);
 }
 
 #endif

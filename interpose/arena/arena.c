@@ -355,7 +355,7 @@ struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsig
                                           CUdeviceptr address) {
     struct bfc_arena *last = bfc_thread_arena.arena;
     CUcontext context = NULL;
-    if (!bfc_arena_last_has_id(id) || bfc_region_owner(address) != last)
+    if (!bfc_arena_last_of(id) || bfc_region_owner(address) != last)
         return NULL;
     if (last->free_mode != BFC_FREE_SYNC && bfc_thread_arena.has_context)
         return last;

@@ -60,8 +60,8 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 }
 
 /*
- * bfc_arena_last_has_id tells whether the arena that the calling thread used last lives and has
- * this id; false for the id 0. The arena's context need not be current.
+ * bfc_arena_last_of returns the arena that the calling thread used last if it lives and has this
+ * id; NULL for the id 0. The arena's context need not be current.
  *
  * bfc_arena_last_if_holds returns that arena if, besides, its regions hold `address` and its
  * context is current; otherwise NULL. In the free modes lazy and ordered another context may be
@@ -70,9 +70,9 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
  */
 struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
                                           CUdeviceptr address);
-static inline bool bfc_arena_last_has_id(unsigned long long id) {
-    const struct bfc_arena *arena = bfc_thread_arena.arena;
-    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
+static inline struct bfc_arena *bfc_arena_last_of(unsigned long long id) {
+    struct bfc_arena *arena = bfc_thread_arena.arena;
+    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended) ? arena : NULL;
 }
 
 /* The arena whose regions hold `address`; NULL: the address is in no pool. The result is valid

@@ -42,7 +42,7 @@ static unsigned gate;
 /* the parts of the gate that have locks of their own; the list is guarded by `lock` */
 static struct bfc_gate_part *gate_parts;
 bool bfc_capture_seen;
-struct bfc_waits bfc_waits[BFC_WAITS];
+struct bfc_waits bfc_waits[BFC_WAITS + 1];
 
 static unsigned count_under_way(void) {
     return bfc_load_relaxed(&bfc_captures_under_way);
@@ -79,7 +79,7 @@ void bfc_gate_leave(void) {
 static bool no_wait_is_under_way(void *unused) {
     (void)unused;
     unsigned under_way = 0;
-    for (int i = 0; i < BFC_WAITS; i++)
+    for (int i = 0; i <= BFC_WAITS; i++)
         under_way += bfc_load_seq_cst(&bfc_waits[i].under_way);
     return under_way == 0;
 }

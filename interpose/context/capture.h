@@ -58,23 +58,28 @@ static inline bool bfc_capture_was_seen(void) {
  * a host wait is first counted, and then bfc_capture_seen is read. A thread that begins a capture
  * first sets bfc_capture_seen, and then reads the counts.
  */
-/* Number of counters of host waits: many, so that threads rarely write the same cache line. */
+/* A host wait has its place alone, so its end needs no atomic operation; further ones share one. */
 #define BFC_WAITS 64
 extern struct bfc_waits {
-    unsigned under_way;
+    unsigned under_way; /* atomic; in the last place a count, in the others 0 or 1 */
     char rest[60];
-} bfc_waits[BFC_WAITS] HIDDEN;
-
+} bfc_waits[BFC_WAITS + 1] HIDDEN;
+static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
+    if (UNLIKELY(waits == &bfc_waits[BFC_WAITS]))
+        bfc_fetch_sub_release(&waits->under_way, 1);
+    else
+        bfc_store_release(&waits->under_way, 0);
+}
 static inline struct bfc_waits *bfc_capture_enter_wait(void) {
     struct bfc_waits *waits = &bfc_waits[(bfc_thread_identity() >> 12) % BFC_WAITS];
-    bfc_fetch_add_seq_cst(&waits->under_way, 1);
+    if (UNLIKELY(bfc_exchange_seq_cst(&waits->under_way, 1))) {
+        waits = &bfc_waits[BFC_WAITS];
+        bfc_fetch_add_seq_cst(&waits->under_way, 1);
+    }
     if (LIKELY(!bfc_load_seq_cst(&bfc_capture_seen)))
         return waits;
-    bfc_fetch_sub_seq_cst(&waits->under_way, 1);
+    bfc_capture_leave_wait(waits);
     return NULL;
-}
-static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
-    bfc_fetch_sub_release(&waits->under_way, 1);
 }
 
 /* Enters the gate, so that no capture can begin. False: something captures, and the gate was not

@@ -84,7 +84,7 @@ void bfc_contexts_settle(CUcontext context) {
 }
 
 void bfc_contexts_add_primary(CUcontext context, CUdevice device) {
-    unsigned long long id = bfc_context_id(bfc_driver(), context);
+    unsigned long long id = bfc_driver() ? bfc_context_id(bfc_driver(), context) : 0;
     pthread_mutex_lock(&lock);
     struct known *known = add_known(context, id);
     if (known && device != NO_DEVICE)

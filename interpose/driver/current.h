@@ -26,12 +26,11 @@ enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context
                               unsigned long long id);
 
 /* The context's id, which no other context ever has; a NULL context means the current one. 0: there
- * is no such context, the driver lacks cuCtxGetId, or `driver` is NULL. */
+ * is no such context, or the driver lacks cuCtxGetId. */
 static inline unsigned long long bfc_context_id(const struct bfc_driver *driver,
                                                 CUcontext context) {
     unsigned long long id = 0;
-    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
-    return told ? id : 0;
+    return driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS ? id : 0;
 }
 
 /* The device's primary context; NULL if it is not active or cannot be read. */

@@ -160,10 +160,10 @@ static void stop_at_exit(enum bfc_runtime_version version) {
  * runtime's calls in the current context. */
 static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
-    if (!driver || bfc_arena_last_has_id(thread.context[version]))
+    if (!driver || bfc_arena_last_of(thread.context[version]))
         return;
     unsigned long long id = bfc_context_id(driver, NULL);
-    thread.context[version] = bfc_arena_last_has_id(id) ? id : 0;
+    thread.context[version] = bfc_arena_last_of(id) ? id : 0;
     if (thread.context[version])
         stop_at_exit(version);
 }

@@ -35,8 +35,8 @@ static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
     CUresult result;
     uint64_t waits = bfc_events_count_wait(&arena->stats);
-    if (UNLIKELY(waits < TIMED_WAITS || waits % TIMED_WAITS == 0))
-        result = synchronize_timed(driver, arena, waits < TIMED_WAITS ? 1 : TIMED_WAITS);
+    if (UNLIKELY(waits <= TIMED_WAITS || waits % TIMED_WAITS == 0))
+        result = synchronize_timed(driver, arena, waits <= TIMED_WAITS ? 1 : TIMED_WAITS);
     else
         result = driver->cuCtxSynchronize();
     return bfc_reuse_latch(arena, result);
@@ -55,12 +55,12 @@ static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, stru
 
 /* Waits for all work of a context, whichever one is the thread's current one. */
 static inline CUresult synchronize_context(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                           CUcontext context) {
+                                           const CUcontext *context) {
     CUcontext current = NULL;
     CUresult result = driver->cuCtxGetCurrent(&current);
-    if (LIKELY(result == CUDA_SUCCESS && current == context))
+    if (LIKELY(result == CUDA_SUCCESS && current == *context))
         return synchronize_current(driver, arena);
-    return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
+    return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, *context);
 }
 
 /* Waits for all work of the arena's context in a process that counts the calls which submit work
@@ -71,7 +71,7 @@ static NOINLINE CUresult wait_for_submissions(const struct bfc_driver *driver,
     bool known = bfc_counter->count(&submissions);
     if (known && submissions == bfc_load_acquire(&arena->waited_for))
         return CUDA_SUCCESS;
-    CUresult result = synchronize_context(driver, arena, arena->context);
+    CUresult result = synchronize_context(driver, arena, &arena->context);
     if (known && result == CUDA_SUCCESS)
         bfc_store_release(&arena->waited_for, submissions);
     return result;
@@ -83,7 +83,7 @@ static inline CUresult wait_for_work(const struct bfc_driver *driver, struct bfc
     if (UNLIKELY(bfc_counter))
         return wait_for_submissions(driver, arena);
     return is_current ? synchronize_current(driver, arena)
-                      : synchronize_context(driver, arena, arena->context);
+                      : synchronize_context(driver, arena, &arena->context);
 }
 
 /* Whether the pool could take as many bytes as it has ready from the device. */
@@ -135,9 +135,10 @@ void bfc_reuse_give_back_surplus(const struct bfc_driver *driver, struct bfc_are
 }
 
 static inline CUresult wait_before_free(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        struct bfc_glimpse seen, bool is_current) {
-    return UNLIKELY(seen.surplus) ? wait_with_surplus(driver, arena, is_current)
-                                  : wait_for_work(driver, arena, is_current);
+                                        bool is_current) {
+    return UNLIKELY(bfc_pool_has_surplus(arena->pool))
+               ? wait_with_surplus(driver, arena, is_current)
+               : wait_for_work(driver, arena, is_current);
 }
 
 /* The pool asks which fences are complete only when it finds no ready block. So at every 32nd fence
@@ -184,7 +185,7 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
                                const CUcontext *peers, size_t count) {
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = synchronize_context(driver, arena, peers[i]);
+        result = synchronize_context(driver, arena, &peers[i]);
     if (bfc_reuse_is_of_peer(driver, arena, result))
         result = CUDA_SUCCESS;
     return result;
@@ -260,7 +261,7 @@ static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bf
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return free_after_fence(driver, arena, pointer, seen);
-    CUresult result = wait_before_free(driver, arena, seen, false);
+    CUresult result = wait_before_free(driver, arena, false);
     bfc_capture_leave_wait(waits);
     if (UNLIKELY(result != CUDA_SUCCESS))
         return result;
@@ -365,7 +366,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     uint64_t start = bfc_events_start(BFC_TIMED_FREES);
-    CUresult result = wait_before_free(driver, arena, seen, true);
+    CUresult result = wait_before_free(driver, arena, true);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);

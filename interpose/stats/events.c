@@ -100,5 +100,5 @@ uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset
     if (!bfc_events_thread.lane)
         take_lane();
     char *lane = (char *)section + bfc_events_thread.lane;
-    return bfc_fetch_add_relaxed((uint64_t *)(void *)(lane + offset), 1);
+    return bfc_add_fetch_relaxed((uint64_t *)(void *)(lane + offset), 1);
 }

@@ -64,7 +64,7 @@ void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
 /* Adds 1 to the count at `offset` in the calling thread's lane of a section, and returns the count
- * before. A lane of the thread's own needs no atomic addition. A thread that has no lane yet, or
+ * after. A lane of the thread's own needs no atomic addition. A thread that has no lane yet, or
  * has the shared last lane, calls the slow function: one comparison finds both cases. */
 uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
@@ -72,9 +72,9 @@ static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t
     uint32_t lane = bfc_events_thread.lane;
     if (UNLIKELY(lane - 1 >= BFC_SHARED_LANE - 1))
         return bfc_events_count_slowly(section, offset);
-    uint64_t *count = (uint64_t *)(void *)((char *)section + lane + offset), before = *count;
-    bfc_store_relaxed(count, before + 1);
-    return before;
+    uint64_t *count = (uint64_t *)(void *)((char *)section + lane + offset);
+    bfc_add_alone(count, 1);
+    return *count;
 }
 
 /* Takes BFC_EVENT_BATCH event numbers and reads the clock. Returns the first one's slot. */
@@ -129,7 +129,7 @@ static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
     bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
-/* Counts a wait of the host for a free. Returns how many waits the lane had counted before. */
+/* Counts a wait of the host for a free. Returns how many waits the lane has counted so far. */
 static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }

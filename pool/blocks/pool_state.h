@@ -131,7 +131,12 @@ struct paging;
  * - Each record belongs to a block or a head, or is vacant.
  */
 struct bfc_pool {
-    struct pool_lock lock;
+    /* the first field, since callers read `shown` without a call; the lock takes its place `lock`
+     */
+    union {
+        struct pool_lock lock;
+        struct bfc_pool_shown shown;
+    };
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
@@ -198,9 +203,6 @@ struct bfc_pool {
     /* whether other jobs have asked for memory; then the pool avoids splitting large wholly free
      * regions even where growing costs much */
     bool wanted_elsewhere;
-    /* whether too much is reserved or idle regions may be merged, so that a free should call
-     * bfc_pool_begin_surplus; read without the lock */
-    bool has_surplus;
     bool gives_surplus; /* whether a thread is between the calls that begin and end giving back */
     uint64_t surplus_releases;
     /* how many bytes were reserved, and the value of the counter `frees`, when a free gave regions
@@ -257,15 +259,15 @@ static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_inde
     return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
-static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
+/* `size` is the block's size in bytes. */
+static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t size, uint64_t id,
                                   uint64_t requested, bfc_fence handed_out) {
-    struct block *at = &pool->blocks[b];
-    uint64_t slack = block_size(at) - requested;
+    uint64_t slack = size - requested;
     if (UNLIKELY(slack >= MUCH_SLACK || handed_out != BFC_NO_FENCE)) {
         pool->details[b] = (struct block_detail){.slack = slack, .handed_out = handed_out};
         slack = MUCH_SLACK;
     }
-    at->identity = id << SLACK_BITS | slack;
+    pool->blocks[b].identity = id << SLACK_BITS | slack;
 }
 
 /* Returns the fewest granules that hold `bytes` bytes; `bytes` must not be 0. */
@@ -333,16 +335,14 @@ static inline void growth_unlock(struct bfc_pool *pool) {
 
 static inline void pool_enter(struct bfc_pool *pool) {
     pool_lock(&pool->lock);
-    struct bfc_pool_stats *stats = pool->stats;
-    /* Only the holder of the pool's lock writes `sequence`, so a load and a store suffice to count
-     * it up. The barrier makes readers see that it is odd before they see any later change. */
-    bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
+    /* Only the holder of the pool's lock writes `sequence`. The barrier makes readers see that it
+     * is odd before they see any later change. */
+    bfc_add_alone(&pool->stats->sequence, 1);
     bfc_barrier_release();
 }
 
 static inline void pool_leave(struct bfc_pool *pool) {
-    struct bfc_pool_stats *stats = pool->stats;
-    bfc_store_release(&stats->sequence, stats->sequence + 1);
+    bfc_add_alone(&pool->stats->sequence, 1);
     pool_unlock(&pool->lock);
 }
 

@@ -82,12 +82,12 @@ static block_index absorb_neighbours(struct bfc_pool *pool, block_index b) {
     block_index next = pool->blocks[b].next, previous = pool->blocks[b].previous;
     if (belongs_with(pool, b, next)) {
         surgery_unlist(pool, next);
-        absorb_next(pool, b);
+        absorb_next(pool, b, true);
     }
     if (!belongs_with(pool, b, previous))
         return b;
     surgery_unlist(pool, previous);
-    absorb_next(pool, previous);
+    absorb_next(pool, previous, true);
     return previous;
 }
 

@@ -38,12 +38,26 @@ bool surgery_cut_front(struct bfc_pool *pool, struct bins *bins, block_index b, 
  * and lists, and returns them as a block. The caller has reserved a record with slots_prepare. */
 block_index surgery_take_front(struct bfc_pool *pool, block_index b, uint64_t granules);
 
-/* Moves the start of b by `bytes`, and updates the address index; b's size does not change here. */
-static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
-    struct block *at = &pool->blocks[b];
-    at->tagged += bytes;
-    if (UNLIKELY(is_indexed(b)))
-        address_index_shift(&pool->index, block_start(at) - bytes, block_start(at));
+/* Updates the address index: the start of b, which has a node there, was moved by `bytes`. */
+static inline void shift_in_index(struct bfc_pool *pool, block_index b, uint64_t bytes) {
+    bfc_addr start = block_start(&pool->blocks[b]);
+    address_index_shift(&pool->index, start - bytes, start);
+}
+
+/* Makes record `front` the block of the first `granules` of b, which keeps the rest. The address
+ * index is not updated. */
+static ALWAYS_INLINE void link_front(struct bfc_pool *pool, block_index b, block_index front,
+                                     uint64_t granules) {
+    struct block *blocks = pool->blocks, *at = &blocks[b], *before = &blocks[front];
+    before->tagged = at->tagged;
+    before->last = (uint32_t)(granules - 1);
+    before->previous = at->previous;
+    before->next = b;
+    blocks[at->previous].next = front;
+    at->previous = front;
+    at->tagged += granules << BFC_GRANULE_BITS;
+    at->last -= (uint32_t)granules;
+    pool->stats->splits++;
 }
 
 /*
@@ -56,18 +70,11 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     block_index front = slot_take(pool);
     if (UNLIKELY(!front))
         return 0;
-    struct block *blocks = pool->blocks, *at = &blocks[b], *before = &blocks[front];
-    before->tagged = at->tagged;
-    before->last = (uint32_t)(granules - 1);
-    before->previous = at->previous;
-    before->next = b;
-    blocks[at->previous].next = front;
-    at->previous = front;
-    move_start(pool, b, granules << BFC_GRANULE_BITS);
-    at->last -= (uint32_t)granules;
+    link_front(pool, b, front, granules);
+    if (UNLIKELY(is_indexed(b)))
+        shift_in_index(pool, b, granules << BFC_GRANULE_BITS);
     if (UNLIKELY(is_indexed(front)))
         surgery_add_to_index(pool, front);
-    pool->stats->splits++;
     return front;
 }
 
@@ -95,15 +102,21 @@ static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b
     return back;
 }
 
-static inline void vacate_record(struct bfc_pool *pool, block_index gone) {
-    if (UNLIKELY(is_indexed(gone)))
+/*
+ * In the following functions `indexed` is a compile-time constant. False means that the caller
+ * knows that the address index has no node for any of the blocks (is_indexed), so the compiler
+ * drops the code that updates the index.
+ */
+
+static ALWAYS_INLINE void vacate_record(struct bfc_pool *pool, block_index gone, bool indexed) {
+    if (indexed && UNLIKELY(is_indexed(gone)))
         address_index_remove(&pool->index, &pool->blocks[gone]);
     slot_vacate(pool, gone);
     pool->stats->merges++;
 }
 
 /* Merges b with its next neighbour, which is in no bin and no list. The record of b remains. */
-static inline void absorb_next(struct bfc_pool *pool, block_index b) {
+static ALWAYS_INLINE void absorb_next(struct bfc_pool *pool, block_index b, bool indexed) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     blocks[b].last += blocks[gone].last + 1;
@@ -111,19 +124,21 @@ static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     /* for the last block of a region `next` is record 0, which belongs to no block and may be
      * written to */
     blocks[blocks[b].next].previous = b;
-    vacate_record(pool, gone);
+    vacate_record(pool, gone, indexed);
 }
 
 /* Merges b with its previous neighbour, which is in no bin and no list. The record of b remains. */
-static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
+static ALWAYS_INLINE void absorb_previous(struct bfc_pool *pool, block_index b, bool indexed) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].previous;
     uint64_t size = block_size(&blocks[gone]);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].previous = blocks[gone].previous;
     blocks[blocks[b].previous].next = b;
-    vacate_record(pool, gone);
-    move_start(pool, b, -size);
+    vacate_record(pool, gone, indexed);
+    blocks[b].tagged -= size;
+    if (indexed && UNLIKELY(is_indexed(b)))
+        shift_in_index(pool, b, -size);
 }
 
 /* To be called after ready block b was made or has grown: if b now fills a large region, moves b to
@@ -133,42 +148,64 @@ static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
         whole_put(pool, b);
 }
 
+/* Which of a block's two neighbours are ready. */
+struct ready_neighbours {
+    bool previous, next;
+};
+static inline struct ready_neighbours ready_neighbours(const struct block *blocks, block_index b) {
+    return (struct ready_neighbours){
+        .previous = block_state(&blocks[blocks[b].previous]) == BLOCK_READY,
+        .next = block_state(&blocks[blocks[b].next]) == BLOCK_READY,
+    };
+}
+
+/* Makes b, which is in no bin and has no ready neighbour, ready. */
+static ALWAYS_INLINE void insert_ready(struct bfc_pool *pool, struct bins *bins, block_index b,
+                                       bool plain) {
+    block_set_state(&pool->blocks[b], BLOCK_READY);
+    bins_insert(bins, pool->blocks, b, plain);
+}
+
 /*
  * Makes b, which is in no bin, ready, and merges it with its ready neighbours, which are in `bins`.
  * Returns the merged block; if b had a ready neighbour, the neighbour's record remains and b's is
- * vacated. `plain` is a compile-time constant: true means that the bins are not sorted, so the
- * compiler drops the code for sorted ones.
+ * vacated. The caller must call note_size for the result, and knows which neighbours are ready.
+ * `plain` is a compile-time constant: true means that the bins are not sorted, so the compiler
+ * drops the code for sorted ones.
  */
-static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
-                                             block_index b, bool plain) {
+static ALWAYS_INLINE block_index join_ready(struct bfc_pool *pool, struct bins *bins, block_index b,
+                                            struct ready_neighbours ready, bool plain,
+                                            bool indexed) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    bool merges_next = block_state(&blocks[next]) == BLOCK_READY;
-    if (block_state(&blocks[previous]) == BLOCK_READY) {
+    if (ready.previous) {
         bins_begin_resize(bins, blocks, previous, plain);
-        if (merges_next) {
+        if (ready.next) {
             bins_remove(bins, blocks, next, plain);
-            absorb_next(pool, b);
+            absorb_next(pool, b, indexed);
         }
-        absorb_next(pool, previous);
+        absorb_next(pool, previous, indexed);
         bins_end_resize(bins, blocks, previous, plain);
-        note_size(pool, previous);
         return previous;
     }
-    if (merges_next) {
+    if (ready.next) {
         bins_begin_resize(bins, blocks, next, plain);
-        absorb_previous(pool, next);
+        absorb_previous(pool, next, indexed);
         bins_end_resize(bins, blocks, next, plain);
-        note_size(pool, next);
         return next;
     }
-    block_set_state(&blocks[b], BLOCK_READY);
-    bins_insert(bins, blocks, b, plain);
+    insert_ready(pool, bins, b, plain);
+    return b;
+}
+
+static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
+                                             block_index b, bool plain) {
+    b = join_ready(pool, bins, b, ready_neighbours(pool->blocks, b), plain, true);
     note_size(pool, b);
     return b;
 }
 
-static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
+static inline void make_ready(struct bfc_pool *pool, block_index b) {
     pool->stats->ready += block_size(&pool->blocks[b]);
     if (LIKELY(pool->rules.plain_most))
         merge_ready(pool, &pool->ready, b, true);

@@ -57,19 +57,27 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     return refuse_request(&request);
 }
 
-/* `aligned` is a compile-time constant: whether the block starts at a multiple of
- * BFC_ALIGNMENT. */
-static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struct request request,
-                                                    bool aligned) {
+/* Makes a request for `bytes` bytes without the policy's own rounding. */
+static inline struct request unruled_request(uint64_t bytes, unsigned flags,
+                                             struct bfc_block_info *block) {
+    return (struct request){.bytes = bytes,
+                            .granules = round_large(granules_to_hold(bytes)),
+                            .flags = flags,
+                            .out = block};
+}
+
+/* Serves a request that bfc_pool_allocate and cut_and_leave have left, and drops the lock. */
+static NOINLINE enum bfc_status allocate_slowly(struct bfc_pool *pool, uint64_t bytes,
+                                                unsigned flags, struct bfc_block_info *block) {
+    struct request request = unruled_request(bytes, flags, block);
     enum bfc_status status = BFC_OK;
     block_index b = 0;
-    pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
+    bool ready = !(flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
     if (LIKELY(request.granules <= pool->rules.plain_most && ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
-    if (LIKELY(b) && (!aligned || LIKELY(is_aligned(&pool->blocks[b])))) {
+    if (LIKELY(b) && starts_well(&pool->blocks[b], request.granules)) {
         hand_out_ready(pool, b, &request, true);
         pool->stats->hits++;
     } else {
@@ -79,16 +87,68 @@ static ALWAYS_INLINE enum bfc_status allocate_block(struct bfc_pool *pool, struc
     return status;
 }
 
+/* Whether something that is seldom due is to be done with the next allocation or free: note it, or
+ * make blocks ready whose fences are complete. */
+static inline bool has_chores(const struct bfc_pool *pool) {
+    return UNLIKELY(pool->oldest_fence <= pool->completed) || UNLIKELY(pool->notes_left);
+}
+
+/* Makes ready block b, which is in no bin, live for a request, and drops the lock. */
+static ALWAYS_INLINE enum bfc_status conclude_hit(struct bfc_pool *pool, block_index b,
+                                                  const struct request *request) {
+    uint64_t id = pool->next_id++, size = request_size(request);
+    pool->stats->hits++;
+    pool->stats->ready -= size;
+    put_live(pool, b, size, request, id, BFC_NO_FENCE);
+    pool_leave(pool);
+    return BFC_OK;
+}
+
+/* Serves a request for which there may be no block of the same size from the start of a larger one,
+ * and drops the lock. Blocks for which the address index or the array of records would change are
+ * left to allocate_slowly. */
+static NOINLINE enum bfc_status cut_and_leave(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
+                                              struct bfc_block_info *out, uint64_t granules,
+                                              unsigned bin) {
+    const struct request request = {
+        .bytes = bytes, .granules = granules, .flags = flags, .out = out};
+    struct block *blocks = pool->blocks;
+    block_index b = bins_pick_from(&pool->ready, blocks, granules, bin), front = pool->vacant;
+    if (UNLIKELY(!b) || UNLIKELY(!starts_well(&blocks[b], granules)) ||
+        UNLIKELY(block_granules(&blocks[b]) == granules) || UNLIKELY(!front) ||
+        UNLIKELY(is_indexed(b)) || UNLIKELY(is_indexed(front)))
+        return allocate_slowly(pool, bytes, flags, out);
+    pool->vacant = blocks[front].next;
+    pool->records++;
+    link_front(pool, b, front, granules);
+    bins_end_resize(&pool->ready, pool->blocks, b, true);
+    return conclude_hit(pool, front, &request);
+}
+
+/*
+ * This function and cut_and_leave serve usual requests, allocate_slowly does all that is seldom
+ * needed. None of the three calls another except as its last act. So the first two call nothing in
+ * between, and the compiler needs to save hardly any registers.
+ */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block) {
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
-    struct request request = {
-        .bytes = bytes, .granules = granules_to_hold(bytes), .flags = flags, .out = block};
-    if (!bfc_starts_aligned(request.granules))
-        return allocate_block(pool, request, false);
-    request.granules = round_large(request.granules);
-    return allocate_block(pool, request, true);
+    pool_enter(pool);
+    if (UNLIKELY(flags & BFC_ALLOCATE_PENDING) && pool->pending_list.oldest)
+        return allocate_slowly(pool, bytes, flags, block);
+    const struct request request = unruled_request(bytes, flags, block);
+    uint64_t granules = request.granules;
+    unsigned bin = bin_of(granules);
+    struct block *blocks = pool->blocks;
+    if (has_chores(pool) || UNLIKELY(granules > pool->rules.plain_most) ||
+        UNLIKELY(pool->next_id > pool->last_id) || UNLIKELY(pool->map.count >= pool->map.most))
+        return allocate_slowly(pool, bytes, flags, block);
+    block_index b = (block_index)pool->ready.heads[bin];
+    if (!b || block_granules(&blocks[b]) != granules || !starts_well(&blocks[b], granules))
+        return cut_and_leave(pool, bytes, flags, block, granules, bin);
+    bins_take_first(&pool->ready, blocks, b, bin);
+    return conclude_hit(pool, b, &request);
 }
 
 /* To be called after an attempt to take the range at `at` had the result `state`. If a part of the
@@ -103,15 +163,6 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
     }
     pool->stats->hits += state == PLACE_TAKEN;
     return state == PLACE_PENDING ? BFC_OUT_OF_MEMORY : (enum bfc_status)state;
-}
-
-/* Makes a request for `bytes` bytes without the policy's own rounding. */
-static inline struct request unruled_request(uint64_t bytes, unsigned flags,
-                                             struct bfc_block_info *block) {
-    return (struct request){.bytes = bytes,
-                            .granules = round_large(granules_to_hold(bytes)),
-                            .flags = flags,
-                            .out = block};
 }
 
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
@@ -172,40 +223,47 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
     pool_leave(pool);
 }
 
-/* Removes the live block that starts at `start` from the map and from the counters of live blocks,
- * and returns it; 0: no live block starts there. `seen`: where a call of bfc_pool_glimpse found the
- * block, which saves a search. Without such a call it is the constant nothing_seen, so that the
- * compiler drops the code that uses it. */
-static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
-                                           struct bfc_glimpse seen) {
+/* Takes block b, which is being freed, out of the counters of live blocks. */
+static ALWAYS_INLINE void count_free(struct bfc_pool *pool, block_index b) {
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->in_use -= block_size(&pool->blocks[b]);
+    stats->requested -= block_requested(pool, b);
+    stats->blocks--;
+    stats->frees++;
+}
+
+/* Returns the link of the map that leads to the live block that starts at `start`, or one that
+ * is 0. */
+static inline block_index *find_live(struct bfc_pool *pool, bfc_addr start) {
+    static block_index none;
     /* A block's `tagged` is its address, with its state and marks of its region in the low bits.
      * The state BLOCK_LIVE is 0, so for a live block it equals the address once the bits
      * BLOCK_REGION_MASK are cleared. An address whose low bits are not 0 is refused here, since it
      * could equal the `tagged` of a free block. */
-    block_index b = 0;
-    if (LIKELY(!(start & BLOCK_TAG_MASK)))
-        b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
+    return UNLIKELY(start & BLOCK_TAG_MASK) ? &none : map_link_to(&pool->map, pool->blocks, start);
+}
+
+/* Removes the live block that starts at `start` from the map and from the counters of live blocks,
+ * and returns it; 0: no live block starts there. */
+static block_index take_live(struct bfc_pool *pool, bfc_addr start) {
+    block_index *link = find_live(pool, start), b = *link;
     if (UNLIKELY(!b))
         return 0;
-    const struct block *at = &pool->blocks[b];
-    struct bfc_pool_stats *stats = pool->stats;
-    stats->in_use -= block_size(at);
-    stats->requested -= block_requested(pool, b);
-    stats->blocks--;
-    stats->frees++;
+    map_unlink(&pool->map, pool->blocks, link);
+    if (UNLIKELY(pool->map.count < pool->map.fewest))
+        map_shrink(&pool->map, pool->blocks);
+    count_free(pool, b);
     if (UNLIKELY(pool->notes_left))
-        pool_note(pool, block_id(at), 0);
+        pool_note(pool, block_id(&pool->blocks[b]), 0);
     return b;
 }
 
-static const struct bfc_glimpse nothing_seen;
-
-static ALWAYS_INLINE enum bfc_status free_block(struct bfc_pool *pool, bfc_addr start,
-                                                bfc_fence fence, struct bfc_glimpse seen) {
-    pool_enter(pool);
+/* Frees a block that free_at_once has left, and drops the lock. */
+static NOINLINE enum bfc_status free_slowly(struct bfc_pool *pool, bfc_addr start,
+                                            bfc_fence fence) {
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    block_index b = take_seen(pool, start, seen);
+    block_index b = take_live(pool, start);
     enum bfc_status status = LIKELY(b) ? BFC_OK : refuse_free(pool, start);
     if (LIKELY(b && fence <= pool->completed))
         make_ready(pool, b);
@@ -216,13 +274,73 @@ static ALWAYS_INLINE enum bfc_status free_block(struct bfc_pool *pool, bfc_addr 
     return status;
 }
 
+/* Does what is seldom due after a free that has made b ready, and drops the lock. */
+static NOINLINE enum bfc_status leave_slowly(struct bfc_pool *pool, block_index b) {
+    note_size(pool, b);
+    slots_settle(pool);
+    pool_leave(pool);
+    return BFC_OK;
+}
+
+/* Removes the block that `link` leads to from the map, makes it ready, and drops the lock. */
+static ALWAYS_INLINE enum bfc_status conclude_free(struct bfc_pool *pool, block_index *link,
+                                                   struct ready_neighbours ready) {
+    struct block *blocks = pool->blocks;
+    block_index b = *link;
+    map_unlink(&pool->map, blocks, link);
+    count_free(pool, b);
+    pool->stats->ready += block_size(&blocks[b]);
+    b = join_ready(pool, &pool->ready, b, ready, true, false);
+    /* Only a merge leaves records unused. */
+    bool few = (ready.previous || ready.next) && UNLIKELY(pool->records < pool->few_records);
+    if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) || few)
+        return leave_slowly(pool, b);
+    pool_leave(pool);
+    return BFC_OK;
+}
+
+/* Makes a block ready that merges with a neighbour, and drops the lock. Blocks for which the
+ * address index would change are left to free_slowly. */
+static NOINLINE enum bfc_status merge_and_leave(struct bfc_pool *pool, block_index *link) {
+    const struct block *blocks = pool->blocks;
+    block_index b = *link;
+    struct ready_neighbours ready = ready_neighbours(blocks, b);
+    if (UNLIKELY(is_indexed(b)) || (ready.next && UNLIKELY(is_indexed(blocks[b].next))))
+        return free_slowly(pool, block_start(&blocks[b]), BFC_NO_FENCE);
+    return conclude_free(pool, link, ready);
+}
+
+/* Makes the block at `start`, to which `link` leads, ready, and drops the lock. Calls other
+ * functions only as its last act, as bfc_pool_allocate does. */
+static ALWAYS_INLINE enum bfc_status free_and_leave(struct bfc_pool *pool, bfc_addr start,
+                                                    block_index *link) {
+    if (has_chores(pool) || UNLIKELY(!pool->rules.plain_most) ||
+        UNLIKELY(pool->map.count <= pool->map.fewest))
+        return free_slowly(pool, start, BFC_NO_FENCE);
+    struct ready_neighbours ready = ready_neighbours(pool->blocks, *link);
+    if (ready.previous || ready.next)
+        return merge_and_leave(pool, link);
+    return conclude_free(pool, link, ready);
+}
+
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
-    return free_block(pool, start, fence, nothing_seen);
+    pool_enter(pool);
+    if (UNLIKELY(fence > pool->completed))
+        return free_slowly(pool, start, fence);
+    block_index *link = find_live(pool, start);
+    return LIKELY(*link) ? free_and_leave(pool, start, link) : free_slowly(pool, start, fence);
 }
 
 enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start,
                                     struct bfc_glimpse seen) {
-    return free_block(pool, start, BFC_NO_FENCE, seen);
+    pool_enter(pool);
+    block_index *link = &pool->map.buckets[seen.place], b = *link;
+    if (UNLIKELY(b != seen.block) || UNLIKELY(!map_is_at(&pool->blocks[b], start))) {
+        link = find_live(pool, start);
+        if (!*link)
+            return free_slowly(pool, start, BFC_NO_FENCE);
+    }
+    return free_and_leave(pool, start, link);
 }
 
 static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_addr start) {
@@ -239,14 +357,13 @@ struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
      * equal the `tagged` (address and state) of a free block. */
     if (UNLIKELY(start & BLOCK_TAG_MASK))
         return seen;
-    seen.surplus = bfc_load_relaxed(&pool->has_surplus);
     seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);
     return LIKELY(seen.block) ? seen : look_under_lock(pool, start);
 }
 
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start) {
     pool_enter(pool);
-    block_index b = take_seen(pool, start, nothing_seen);
+    block_index b = take_live(pool, start);
     enum bfc_status status = b ? BFC_OK : refuse_free(pool, start);
     if (b)
         make_awaited(pool, b);
@@ -275,7 +392,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     block_index rest = split_back(pool, b, block_granules(&pool->blocks[b]) - granules);
     if (!rest)
         return false;
-    block_identify(pool, rest, take_id(pool), 0, fence);
+    block_identify(pool, rest, block_size(&pool->blocks[rest]), take_id(pool), 0, fence);
     map_insert(&pool->map, pool->blocks, rest);
     struct bfc_pool_stats *stats = pool->stats;
     stats->blocks++;
@@ -297,7 +414,7 @@ static enum bfc_status carve_block(struct bfc_pool *pool, bfc_addr start, uint64
     if (granules < block_granules(at) && !split_live(pool, b, granules, fence))
         return BFC_NO_HOST_MEMORY;
     pool->stats->requested += bytes - requested;
-    block_identify(pool, b, block_id(at), bytes, fence);
+    block_identify(pool, b, block_size(at), block_id(at), bytes, fence);
     raise_peak(&pool->stats->peak_requested, pool->stats->requested);
     return BFC_OK;
 }

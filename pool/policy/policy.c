@@ -107,7 +107,7 @@ bool policy_may_merge(const struct bfc_pool *pool) {
 }
 
 void policy_note_surplus(struct bfc_pool *pool) {
-    bfc_store_relaxed(&pool->has_surplus, policy_has_surplus(pool) || policy_may_merge(pool));
+    bfc_store_relaxed(&pool->shown.has_surplus, policy_has_surplus(pool) || policy_may_merge(pool));
 }
 
 /* Rounds up to a multiple of P / `divisions`, where P is the highest power of two that is not above

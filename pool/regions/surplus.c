@@ -67,10 +67,6 @@ static uint64_t merge_regions(struct bfc_pool *pool) {
     return released;
 }
 
-bool bfc_pool_has_surplus(const struct bfc_pool *pool) {
-    return bfc_load_relaxed(&pool->has_surplus);
-}
-
 /* To be called at each look. Notes whether it was in vain that regions went back last, and returns
  * whether regions may go back again so soon. */
 static bool has_rested(struct bfc_pool *pool) {

@@ -74,7 +74,7 @@ static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
     while (block_granules(&pool->blocks[taken]) < request->granules) {
         uint64_t rest = request->granules - block_granules(&pool->blocks[taken]);
         take_front(pool, pool->blocks[taken].next, rest, &fence);
-        absorb_next(pool, taken);
+        absorb_next(pool, taken, true);
     }
     bool complete = fence <= pool->completed;
     pool->stats->pending_reuses += !complete;

@@ -269,7 +269,7 @@ static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
         }
         surgery_unlist(pool, part);
         if (!first)
-            absorb_next(pool, b);
+            absorb_next(pool, b, true);
     }
     b = surgery_join(pool, b, BLOCK_PENDING, fence);
     return take_pending(pool, b, request);

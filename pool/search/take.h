@@ -51,26 +51,35 @@ static inline uint64_t take_id(struct bfc_pool *pool) {
     return pool->next_id++;
 }
 
-static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
-                             bfc_fence fence) {
+/* Makes block b of `size` bytes live, except for what make_live does besides and calls functions
+ * for. */
+static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b, uint64_t size,
+                                   const struct request *request, uint64_t id, bfc_fence fence) {
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
+    struct bfc_block_info *out = request->out;
     block_set_state(at, BLOCK_LIVE);
-    uint64_t id = take_id(pool), size = block_size(at);
-    block_identify(pool, b, id, request->bytes, fence);
-    map_insert(&pool->map, pool->blocks, b);
+    block_identify(pool, b, size, id, request->bytes, fence);
+    map_link(&pool->map, pool->blocks, b);
     stats->in_use += size;
     stats->requested += request->bytes;
     stats->blocks++;
     stats->allocations++;
     raise_peak(&stats->peak_in_use, stats->in_use);
     raise_peak(&stats->peak_requested, stats->requested);
-    *request->out = (struct bfc_block_info){.start = block_start(at),
-                                            .size = size,
-                                            .requested = request->bytes,
-                                            .id = id,
-                                            .fence = fence,
-                                            .live = true};
+    out->start = block_start(at);
+    out->size = size;
+    out->requested = request->bytes;
+    out->id = id;
+    out->fence = fence;
+}
+
+static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
+                             bfc_fence fence) {
+    uint64_t id = take_id(pool);
+    put_live(pool, b, block_size(&pool->blocks[b]), request, id, fence);
+    if (UNLIKELY(pool->map.count > pool->map.most))
+        map_grow(&pool->map, pool->blocks);
     if (UNLIKELY(pool->notes_left))
         pool_note(pool, id, request->bytes);
 }
@@ -97,15 +106,11 @@ static ALWAYS_INLINE block_index take_off(struct bfc_pool *pool, struct bins *bi
     return b;
 }
 
-static inline bool is_aligned(const struct block *b) {
-    return !(b->tagged & (BFC_ALIGNMENT - BFC_GRANULE));
-}
-
 /* Whether a block of this many granules may start where b does, judged by the address alone: the
  * first block of a region may start anywhere, but this function does not know which block is the
  * first. */
 static inline bool starts_well(const struct block *b, uint64_t granules) {
-    return !bfc_starts_aligned(granules) || is_aligned(b);
+    return !bfc_starts_aligned(granules) || !(b->tagged & (BFC_ALIGNMENT - BFC_GRANULE));
 }
 
 static ALWAYS_INLINE void hand_out_ready(struct bfc_pool *pool, block_index b,

@@ -108,15 +108,27 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
     bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
 }
 
+/* Takes block b, which is the first of the bin, out of it. */
+static inline void bins_take_first(struct bins *bins, struct block *blocks, block_index b,
+                                   unsigned bin) {
+    block_index after = blocks[b].after;
+    if (!after) {
+        bins_empty(bins, bin);
+        return;
+    }
+    blocks[after].before = 0;
+    bins->heads[bin] = head_of(blocks, after);
+}
+
 static inline void bins_take(struct bins *bins, struct block *blocks, block_index b) {
     block_index before = blocks[b].before, after = blocks[b].after;
+    if (!before) {
+        bins_take_first(bins, blocks, b, blocks[b].bin);
+        return;
+    }
+    blocks[before].after = after;
+    /* if b was the last, `after` is record 0, which belongs to no block and may be written to */
     blocks[after].before = before;
-    if (before)
-        blocks[before].after = after;
-    else if (after)
-        bins->heads[blocks[b].bin] = head_of(blocks, after);
-    else
-        bins_empty(bins, blocks[b].bin);
 }
 
 /*
@@ -222,11 +234,10 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
  * request's own bin, and takes it if it fits exactly. If it is larger, compares it with the first
  * blocks of the next BIN_WINDOW bins, and takes the one at the lowest address. If it is too small,
  * takes the one at the lowest address among the first blocks of BIN_WINDOW bins, counted from the
- * next bin that is not empty.
+ * next bin that is not empty. bins_pick_from is told the request's own bin.
  */
-static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
-                                    uint64_t granules) {
-    unsigned bin = bin_of(granules);
+static inline block_index bins_pick_from(const struct bins *bins, const struct block *blocks,
+                                         uint64_t granules, unsigned bin) {
     bin_head best = bins->heads[bin];
     /* the head of an empty bin leads to record 0, which has 1 granule */
     uint64_t own = block_granules(&blocks[(block_index)best]);
@@ -235,6 +246,11 @@ static inline block_index bins_pick(const struct bins *bins, const struct block 
     if (own == granules && best != NO_HEAD)
         return (block_index)best;
     return (block_index)lowest_head(bins, bins_next(bins, bin + 1), granules);
+}
+
+static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
+                                    uint64_t granules) {
+    return bins_pick_from(bins, blocks, granules, bin_of(granules));
 }
 
 #endif

@@ -79,11 +79,18 @@ map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, u
 void map_grow(struct map *map, struct block *blocks);
 void map_shrink(struct map *map, struct block *blocks);
 
-static inline void map_insert(struct map *map, struct block *blocks, block_index b) {
+/* Inserts block b. The caller must see to it that map_grow is called if the map then has more than
+ * `most` blocks; map_insert does. */
+static inline void map_link(struct map *map, struct block *blocks, block_index b) {
     block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
     blocks[b].chain = *bucket;
     *bucket = b;
-    if (UNLIKELY(++map->count > map->most))
+    map->count++;
+}
+
+static inline void map_insert(struct map *map, struct block *blocks, block_index b) {
+    map_link(map, blocks, b);
+    if (UNLIKELY(map->count > map->most))
         map_grow(map, blocks);
 }
 
@@ -96,24 +103,20 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-/* Removes the live block that starts at `start`. Returns its record; 0: no live block starts there.
- * `b` and `bucket` are an earlier result of map_glimpse; if b is still that block and the first of
- * its bucket, no search is needed. */
-static inline block_index map_take_seen(struct map *map, struct block *blocks, bfc_addr start,
-                                        block_index b, uint32_t bucket) {
-    block_index *at = &map->buckets[bucket];
-    if (UNLIKELY(!b || *at != b || !map_is_at(&blocks[b], start))) {
-        at = &map->buckets[map_bucket(map, start)];
-        while (*at && !map_is_at(&blocks[*at], start))
-            at = &blocks[*at].chain;
-        b = *at;
-        if (UNLIKELY(!b))
-            return 0;
-    }
-    *at = blocks[b].chain;
-    if (UNLIKELY(--map->count < map->fewest))
-        map_shrink(map, blocks);
-    return b;
+/* Returns the link of the map that leads to the live block that starts at `start`; if there is no
+ * such block, a link that is 0. */
+static inline block_index *map_link_to(struct map *map, struct block *blocks, bfc_addr start) {
+    block_index *link = &map->buckets[map_bucket(map, start)];
+    while (*link && !map_is_at(&blocks[*link], start))
+        link = &blocks[*link].chain;
+    return link;
+}
+
+/* Removes the block to which the link leads (map_link_to). The caller must see to it that
+ * map_shrink is called if the map then has fewer than `fewest` blocks. */
+static inline void map_unlink(struct map *map, struct block *blocks, block_index *link) {
+    *link = blocks[*link].chain;
+    map->count--;
 }
 
 bool map_open(struct map *map, uint64_t most_blocks);
