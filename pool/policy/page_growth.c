@@ -71,9 +71,6 @@
 #define STEP_CALLS 3
 #define PAGE_CALLS 2
 #define SPARE_CALLS 2
-/* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
- * that more */
-#define IN_USE_PART 256
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
@@ -119,14 +116,14 @@ static bool chooses_size(const struct bfc_pool *pool) {
     return pool->config.page_rule == BFC_PAGE_AUTO;
 }
 
-/* With page rule auto, returns how many bytes may be reserved whatever the slack is: somewhat more
- * than the most that was in use. That is counted in rounded sizes; the slack is counted in
- * requested ones, and could be used up by rounding alone. Each step of growth would then be only as
- * large as what a request lacks. Returns 0 with other page rules. */
+/* With page rule auto, returns how many bytes may be reserved whatever the slack is: the most that
+ * was in use. That is counted in rounded sizes; the slack is counted in requested ones, and could
+ * be used up by rounding alone. Each step of growth would then be only as large as what a request
+ * lacks. Returns 0 with other page rules. */
 static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));
-    return chooses_size(pool) ? bfc_add_saturating(most, most / IN_USE_PART) : 0;
+    return chooses_size(pool) ? most : 0;
 }
 
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
