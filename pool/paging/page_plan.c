@@ -194,7 +194,8 @@ enum bfc_status plan_make(struct bfc_pool *pool, const struct request *request, 
         page_growth_judge(pool, request->bytes, plan->making);
     plan->own = page_growth_own(pool, plan->making);
     add_step(pool, &place, room, plan);
-    plan->page = page_growth_size(pool, request_size(request));
+    plan->page =
+        page_growth_piece(pool, plan->making, page_growth_size(pool, request_size(request)));
     return take_victims(pool);
 }
 

@@ -12,14 +12,14 @@
  * page_slack of 3 % covers that.
  *
  * That is the page rule `fit`. With the rule `auto`, a step is one page, as it suffices where
- * lifetimes have a pattern; in every other step a large block has a page of its own, so that this
- * takes at most half as many calls again. That ends when the pool, though it moves all pages that
- * it can, must reserve SCATTERED times the slack beyond the most that was requested. From then on
- * the pool examines the free blocks between blocks in use before each step, and finds the largest
- * size of pages at which the parts of them that cannot move would be at most 1 / LOST_PART of the
- * slack. New pages are no larger than that, and larger pages that are ready go back to the device.
- * A page that has a byte in use stays as it is, so a program that fills its memory first and then
- * frees at random holds more than with `fit`.
+ * lifetimes have a pattern. Half as many calls again are spent on smaller pages, which are more
+ * often free as a whole: a large block has a page of its own, and large steps are cut into pieces.
+ * That ends when the pool, though it moves all pages that it can, must reserve SCATTERED times the
+ * slack beyond the most that was requested. From then on the pool examines the free blocks between
+ * blocks in use before each step, and finds the largest size of pages at which the parts of them
+ * that cannot move would be at most 1 / LOST_PART of the slack. New pages are no larger than that,
+ * and larger pages that are ready go back to the device. A page that has a byte in use stays as it
+ * is, so a program that fills its memory first and then frees at random holds more than with `fit`.
  *
  * A small block keeps its page from moving, however much free memory lies around the block. While
  * pages hardly move, that costs nothing, and small blocks fill gaps in the pages of large blocks.
@@ -64,11 +64,13 @@
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
-/* page rule auto: at most one of so many steps makes pages that hold only one block */
-#define OWN_STEPS 2
-/* page rule auto: the pool may always reserve the most that was ever in use, and 1 / IN_USE_PART of
- * that more */
-#define IN_USE_PART 256
+/* page rule auto: a step makes one page for each PIECE of its bytes and one for a large block, as
+ * long as all calls so far are at most 1.5 times STEP_CALLS (create, map, allow) for each step, and
+ * SPARE_CALLS more; each page beyond the first takes PAGE_CALLS */
+#define PIECE (48 * MIB)
+#define STEP_CALLS 3
+#define PAGE_CALLS 2
+#define SPARE_CALLS 2
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
 static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
@@ -114,14 +116,14 @@ static bool chooses_size(const struct bfc_pool *pool) {
     return pool->config.page_rule == BFC_PAGE_AUTO;
 }
 
-/* With page rule auto, returns how many bytes may be reserved whatever the slack is: somewhat more
- * than the most that was in use. That is counted in rounded sizes; the slack is counted in
- * requested ones, and could be used up by rounding alone. Each step of growth would then be only as
- * large as what a request lacks. Returns 0 with other page rules. */
+/* With page rule auto, returns how many bytes may be reserved whatever the slack is: the most that
+ * was in use. That is counted in rounded sizes; the slack is counted in requested ones, and could
+ * be used up by rounding alone. Each step of growth would then be only as large as what a request
+ * lacks. Returns 0 with other page rules. */
 static uint64_t least_budget(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_in_use, bfc_add_saturating(stats->in_use, bytes));
-    return chooses_size(pool) ? bfc_add_saturating(most, most / IN_USE_PART) : 0;
+    return chooses_size(pool) ? most : 0;
 }
 
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
@@ -213,15 +215,25 @@ void page_growth_judge(struct bfc_pool *pool, uint64_t bytes, uint64_t making) {
     page_growth_look(pool);
 }
 
+/* Returns how many pages the step that is being planned may make beyond one. */
+static uint64_t pages_to_spare(const struct bfc_pool *pool) {
+    const struct paging *paging = pool->paging;
+    uint64_t most = STEP_CALLS * paging->steps * 3 / 2 + SPARE_CALLS;
+    return bfc_subtract_saturating(most, paging->made_calls + STEP_CALLS) / PAGE_CALLS;
+}
+
 uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking) {
-    struct paging *paging = pool->paging;
     if (!chooses_size(pool) || !lacking)
         return 0;
-    bool is_first = !pool->stats->reserved;
-    bool owns = lacking >= OWN_PAGE && (is_first || OWN_STEPS * paging->own_steps < paging->steps);
-    paging->steps++;
-    paging->own_steps += owns && !is_first;
-    return owns ? lacking : 0;
+    pool->paging->steps++;
+    return lacking >= OWN_PAGE && pages_to_spare(pool) ? lacking : 0;
+}
+
+uint64_t page_growth_piece(const struct bfc_pool *pool, uint64_t making, uint64_t page) {
+    uint64_t pieces = bfc_min(pages_to_spare(pool), making / PIECE);
+    if (!chooses_size(pool) || pool->paging->scattered || !pieces)
+        return page;
+    return bfc_min(page, round_to_pages(pool, making / pieces));
 }
 
 uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes) {

@@ -117,11 +117,11 @@ class Pages(unittest.TestCase):
                 self.assertLess(paged["device_calls"], fit["device_calls"])
 
     def test_rounding_above_the_slack(self):
-        """Where rounding alone takes more than the slack, pages that choose their size hold little more than small ones."""
+        """Where rounding alone takes more than the slack, pages that choose their size hold as little as small ones."""
         path = self.record(just_above)
-        paged, fit = replay(path, "--backing=pages"), replay(path, *FIT)
-        self.assertLessEqual(paged["peak_reserved"], 1.01 * fit["peak_reserved"])
-        self.assertLess(paged["device_calls"], fit["device_calls"])
+        paged, fit, step = (replay(path, *way) for way in (["--backing=pages"], FIT, STEP))
+        self.assertLessEqual(paged["peak_reserved"], fit["peak_reserved"])
+        self.assertLess(paged["device_calls"], 1.5 * step["device_calls"])
 
     def test_idle_regions_are_merged(self):
         """Without pages: loops of varying sizes hold little, and rest."""

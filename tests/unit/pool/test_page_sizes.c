@@ -47,25 +47,60 @@ static const char *remakes_what_would_move(void) {
     return close_case(&m, held, "large pages moved where free blocks are scattered");
 }
 
-/* In every other step. */
-static const char *gives_a_large_block_its_page(void) {
-    static struct machine m;
+/* A pool whose steps of growth make 50 units beyond the request. */
+static void open_steps(struct machine *m) {
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     config.growth = BFC_GROWTH_FIXED;
     config.growth_size = 50 * UNIT;
-    open_growing(&m, config, 4 * CAPACITY);
+    open_growing(m, config, 4 * CAPACITY);
+    m->fake.capacity = 4 * CAPACITY;
+}
+
+/* With the steps of 50 units before it, it could share a page with what comes after it. */
+static const char *gives_a_large_block_its_page(void) {
+    static struct machine m;
+    open_steps(&m);
     allocate_units(&m, 50);
     allocate_units(&m, 50);
     bfc_addr large = allocate_units(&m, 400);
     bool held = pages_from(&m, large, 400 * UNIT) == 1 && m.fake.made[PAGE_CREATE] == 3 &&
                 m.fake.taken == 550 * UNIT;
-    allocate_units(&m, 50);
-    allocate_units(&m, 400);
-    held = held && m.fake.made[PAGE_CREATE] == 4 && m.fake.taken == 1000 * UNIT;
     free_at(&m, large);
-    held = held && bfc_pool_trim(m.pool, UINT64_MAX) == 400 * UNIT;
-    return close_case(&m, held, "a large block shares its page, or each has one of its own");
+    held = held && bfc_pool_trim(m.pool, UINT64_MAX) == 450 * UNIT;
+    return close_case(&m, held, "a large block shares its page");
+}
+
+static unsigned made_calls(const struct machine *m) {
+    unsigned calls = 0;
+    for (int call = 0; call < PAGE_CALLS; call++)
+        calls += m->fake.made[call];
+    return calls;
+}
+
+/* Steps that would each make one page of 450 units, thus three calls. */
+static const char *spends_few_calls(void) {
+    static struct machine m;
+    bool held = true;
+    open_steps(&m);
+    for (unsigned steps = 1; steps <= 8; steps++) {
+        allocate_units(&m, 400);
+        allocate_units(&m, 50);
+        held = held && m.fake.made[PAGE_ALLOW] == steps && made_calls(&m) <= (9 * steps + 6) / 2;
+    }
+    held = held && made_calls(&m) > 3 * 8 + 8;
+    return close_case(&m, held, "more calls than 1.5 times those of one page in each step, or few");
+}
+
+/* A block of 100 MiB, of which a part lies in the page of an earlier step. */
+static const char *cuts_a_step_into_pieces(void) {
+    static struct machine m;
+    open_steps(&m);
+    for (int i = 0; i < 8; i++)
+        allocate_units(&m, 100);
+    bfc_addr large = allocate_units(&m, 1600);
+    bool held = pages_from(&m, large, 1600 * UNIT) == 3;
+    return close_case(&m, held, "a step is one page though calls are to spare");
 }
 
 /* ---- the tests ---- */
@@ -73,7 +108,9 @@ static const char *gives_a_large_block_its_page(void) {
 static const struct page_case cases[] = {
     {"new pages are small where free blocks have cost memory", chooses_by_holes},
     {"large pages that would move are remade", remakes_what_would_move},
-    {"in every other step a large block has a page of its own", gives_a_large_block_its_page},
+    {"a large block has a page of its own", gives_a_large_block_its_page},
+    {"steps make at most half as many calls again as with one page each", spends_few_calls},
+    {"a large step is cut into pieces", cuts_a_step_into_pieces},
 };
 
 int main(void) {
