@@ -200,31 +200,27 @@ static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     return arena;
 }
 
-struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
-    pthread_mutex_lock(&table_lock);
-    struct bfc_arena **link = &living;
-    while (*link && ((*link)->context != context || (*link)->id != id))
-        link = &(*link)->next;
-    struct bfc_arena *ended = *link ? unlink_arena(link) : NULL;
-    pthread_mutex_unlock(&table_lock);
-    return ended;
-}
-
 /* Moves the context's arena of device memory, and that of host memory, from the list of living
- * arenas to the list `lost`. The caller holds table_lock. */
-static void unlink_lost(CUcontext context, unsigned long long id) {
+ * arenas to another list. The caller holds table_lock. */
+static void unlink_arenas(CUcontext context, unsigned long long id, struct bfc_arena **list) {
     for (struct bfc_arena **link = &living; *link;) {
         if ((*link)->context != context || (*link)->id != id) {
             link = &(*link)->next;
             continue;
         }
         struct bfc_arena *arena = unlink_arena(link);
-        arena->next = lost;
-        bfc_store_release(&lost, arena);
+        arena->next = *list;
+        bfc_store_release(list, arena);
         /* pages outlive the context, so their regions stay in the map until they are given back */
         if (!arena->has_pages)
             bfc_region_remove_owner(arena);
     }
+}
+
+void bfc_arena_unlink(CUcontext context, unsigned long long id, struct bfc_arena **list) {
+    pthread_mutex_lock(&table_lock);
+    unlink_arenas(context, id, list);
+    pthread_mutex_unlock(&table_lock);
 }
 
 /* The caller has no reference, so `ended` may be freed already: the pointer is only compared. */
@@ -234,14 +230,16 @@ bool bfc_arena_lose(const struct bfc_arena *ended) {
     while (arena && arena != ended)
         arena = arena->next;
     if (arena)
-        unlink_lost(arena->context, arena->id);
+        unlink_arenas(arena->context, arena->id, &lost);
     pthread_mutex_unlock(&table_lock);
     return arena;
 }
 
+bool bfc_arena_some_lost(void) {
+    return bfc_load_acquire(&lost);
+}
+
 struct bfc_arena *bfc_arena_take_lost(void) {
-    if (!bfc_load_acquire(&lost))
-        return NULL;
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = lost;
     if (arena)
