@@ -26,4 +26,9 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
  */
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
 
+/* Returns what a noun ends with after such a number. */
+static inline const char *bfc_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
 #endif

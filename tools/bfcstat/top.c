@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/numbers.h"
@@ -201,7 +202,7 @@ static void draw_title(void) {
     if (top.findings.refused_count)
         snprintf(refused, sizeof refused, " and %zu unreadable", top.findings.refused_count);
     put_line(0, "bfcstat top  %s  %zu job%s%s  every %.3g s%s  sorted by %s", clock,
-             top.findings.job_count, top.findings.job_count == 1 ? "" : "s", refused, top.interval,
+             top.findings.job_count, bfc_plural(top.findings.job_count), refused, top.interval,
              top.paused ? " (paused)" : "", order_names[top.order]);
 }
 
@@ -236,7 +237,7 @@ static int draw_gpus(int line) {
     for (size_t i = 0; i < shown; i++)
         draw_gpu(line++, &top.findings.gpus[i]);
     if (shown < count)
-        put_line(line++, "... and %zu more devices", count - shown);
+        put_line(line++, "... and %zu more device%s", count - shown, bfc_plural(count - shown));
     return line;
 }
 
@@ -419,7 +420,7 @@ static void draw_map(int line, const struct row *row) {
             hidden++;
     }
     if (hidden && line < LINES - 1)
-        mvprintw(line, 0, "%16s and %" PRIu64 " more regions", "", hidden);
+        mvprintw(line, 0, "%16s and %" PRIu64 " more region%s", "", hidden, bfc_plural(hidden));
 }
 
 static void draw_histograms(int line, const struct row *row) {

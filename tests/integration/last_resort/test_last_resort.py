@@ -724,7 +724,7 @@ class LastResort(JobsTest):
         for line in (lines[0], lines[3]):
             self.assertIn("out of memory: 300 MiB asked for", line)
         for line in lines[1:3]:
-            self.assertRegex(line, r"^bfcpreload: out of memory again: \d+ times in the last minute or so, the last for "
+            self.assertRegex(line, r"^bfcpreload: out of memory again: \d+ times? in the last minute or so, the last for "
                              "300 MiB on device 0$")
 
     def test_who_probes_for_a_size_is_told_once(self):
