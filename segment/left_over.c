@@ -101,8 +101,8 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
 static bool is_deserted(int directory, const char *text) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat status;
-    int length = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
-                          directory, text);
+    int length =
+        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory, text);
     if (length >= (int)sizeof address.sun_path || !bfc_file_status_at(directory, text, &status) ||
         !S_ISSOCK(status.st_mode) || time(NULL) - status.st_ctime <= BFC_SOCKET_SETTLED_S)
         return false;

@@ -80,36 +80,15 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
     bfc_arena_drop(arena);
 }
 
-/* Unlocks `forgetting`, and does what is still to be done. */
-static void end_forgetting(const struct bfc_driver *driver, struct remains *remains) {
-    struct bfc_arena *arena;
-    pthread_mutex_unlock(&forgetting);
-    while ((arena = remains->arenas)) {
-        remains->arenas = arena->next;
-        end_arena(driver, arena);
-    }
-    BFC_TELL_FEATURES(contexts_forgotten, driver);
-    if (remains->last_capture)
-        bfc_reuse_after_captures(driver);
-}
-
-/* Forgets a context unless another thread has done so. Its streams are forgotten too, and before:
- * their handles may come to mean other streams. */
-static void forget_one(const struct bfc_driver *driver, CUcontext context, uint64_t number,
-                       unsigned long long id) {
-    struct remains remains = {0};
-    BFC_TELL_COUNTER(leave());
-    pthread_mutex_lock(&forgetting);
-    forget_context(context, number, id, &remains);
-    end_forgetting(driver, &remains);
-}
-
-/* Ends the arenas on the list of bfc_arena_lose, whose contexts have ended without a hook. If there
- * are none, waits for a thread that is forgetting a context. */
-static void end_lost(const struct bfc_driver *driver) {
+/* Forgets the context, unless another thread has done so or it is NULL, and the contexts of lost
+ * arenas (bfc_arena_lose), which have ended without a hook; ends the arenas of all. If there is
+ * nothing to forget, waits for a thread that is forgetting. The contexts' streams are forgotten
+ * first, since their handles may come to mean other streams. */
+static void forget_ended(const struct bfc_driver *driver, CUcontext context, uint64_t number,
+                         unsigned long long id) {
     struct remains remains = {0};
     struct bfc_arena *arena;
-    if (bfc_arena_some_lost())
+    if (context || bfc_arena_some_lost())
         BFC_TELL_COUNTER(leave());
     pthread_mutex_lock(&forgetting);
     while ((arena = bfc_arena_take_lost())) {
@@ -117,7 +96,16 @@ static void end_lost(const struct bfc_driver *driver) {
         arena->next = remains.arenas;
         remains.arenas = arena;
     }
-    end_forgetting(driver, &remains);
+    if (context)
+        forget_context(context, number, id, &remains);
+    pthread_mutex_unlock(&forgetting);
+    while ((arena = remains.arenas)) {
+        remains.arenas = arena->next;
+        end_arena(driver, arena);
+    }
+    BFC_TELL_FEATURES(contexts_forgotten, driver);
+    if (remains.last_capture)
+        bfc_reuse_after_captures(driver);
 }
 
 static void end_unseen_arenas(const struct bfc_driver *driver) {
@@ -129,9 +117,9 @@ static void end_unseen_arenas(const struct bfc_driver *driver) {
     while ((arena = bfc_arena_next(arena)))
         if (!bfc_arena_is_itself(driver, arena))
             bfc_arena_lose(arena);
-    end_lost(driver);
+    forget_ended(driver, NULL, 0, 0);
     while ((ended = bfc_contexts_find_ended(driver, &number)))
-        forget_one(driver, ended, number, 0);
+        forget_ended(driver, ended, number, 0);
 }
 
 void bfc_context_serve_ends(void) {
@@ -147,8 +135,7 @@ void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
             bfc_arena_lose(arena);
             bfc_arena_drop(arena);
         }
-        end_lost(driver);
-        forget_one(driver, context, 0, 0);
+        forget_ended(driver, context, 0, 0);
     }
     bfc_reuse_context_made(driver, context);
 }
@@ -190,7 +177,8 @@ static void resume_living(const struct bfc_driver *driver, const struct ending *
 
 static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
     if (ended && ending->context)
-        forget_one(driver, ending->context, ending->number, ending->arena ? ending->arena->id : 0);
+        forget_ended(driver, ending->context, ending->number,
+                     ending->arena ? ending->arena->id : 0);
     else if (ending->context)
         resume_living(driver, ending);
     bfc_arena_drop(ending->arena);

@@ -99,9 +99,8 @@ static void outlast_waits(void) {
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part)) {
     pthread_mutex_lock(&lock);
-    *gate_part = (struct bfc_gate_part){.is_empty = is_empty,
-                                        .shut = bfc_load_seq_cst(&gate) & CLOSED,
-                                        .next = gate_parts};
+    *gate_part = (struct bfc_gate_part){
+        .is_empty = is_empty, .shut = bfc_load_seq_cst(&gate) & CLOSED, .next = gate_parts};
     gate_parts = gate_part;
     pthread_mutex_unlock(&lock);
 }

@@ -14,7 +14,7 @@ static struct known {
     unsigned long long id; /* the context's id from cuCtxGetId; 0: the driver has no ids */
     /* atomic: how many contexts had been added when this one was, itself included */
     uint64_t number;
-    unsigned closers;      /* how many threads are about to end the context */
+    unsigned closers; /* how many threads are about to end the context */
     bool settled;
     CUdevice device; /* the device whose primary context this is, or NO_DEVICE */
 } table[MOST];

@@ -315,8 +315,7 @@ static void draw_sparkline(int line, const struct track *track) {
     static const char plain[] = "_.-=+*%#";
     bool utf8 = MB_CUR_MAX > 1;
     unsigned room = COLS > 20 ? (unsigned)COLS - 20 : 1;
-    unsigned shown = track->looks < HISTORY ? track->looks : HISTORY;
-    shown = shown < room ? shown : room;
+    unsigned shown = (unsigned)bfc_min(bfc_min(track->looks, HISTORY), room);
     uint64_t most = 1;
     for (unsigned i = track->looks - shown; i != track->looks; i++)
         most = track->in_use[i % HISTORY] > most ? track->in_use[i % HISTORY] : most;

@@ -26,8 +26,8 @@
 #include "interpose/stats/published_segment.h"
 
 /* Held by a thread that changes which stream, if any, is the only one to which the process submits
- * work. In the driver's calls under it a tool's callback may submit, and so take it again and change
- * the stream itself. */
+ * work. In the driver's calls under it a tool's callback may submit, and so take it again and
+ * change the stream itself. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* The value of bfc_only.stream, except from bfc_only_stream_close to bfc_only_stream_open: in that
  * time bfc_only.stream is BFC_STREAM_CHANGING, whatever `state` is. */
