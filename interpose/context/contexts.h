@@ -35,8 +35,8 @@ void bfc_contexts_settle(CUcontext context);
 /* Records that the context is the primary context of `device`, and adds it if it is not known. */
 void bfc_contexts_add_primary(CUcontext context, CUdevice device);
 
-/* Removes a context. `number`: what bfc_contexts_close or bfc_contexts_find_ended has returned, or 0:
- * any. False: another thread has removed the context with that number. */
+/* Removes a context. `number`: what bfc_contexts_close or bfc_contexts_find_ended has returned, or
+ * 0: any. False: another thread has removed the context with that number. */
 bool bfc_contexts_forget(CUcontext context, uint64_t number);
 
 /* bfc_contexts_retained and bfc_contexts_let_go count that the program has retained or released the
