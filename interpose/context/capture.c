@@ -35,8 +35,8 @@ static struct capture unknown_capture = {
 
 /* Guards the lists of captures and of parts of the gate. No driver call is made under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Held while a capture begins, and so across a driver call, in which a tool's callback may call the
- * library: no call of the library's waits for it in the thread that holds it. */
+/* Held while a capture begins, and so across a driver call, in which a tool's callback may call us:
+ * its own thread waits for it nowhere. */
 static pthread_mutex_t beginning = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static uintptr_t beginner; /* atomic: the thread that holds `beginning`; 0: none */
 static unsigned begins;    /* how many captures that thread is beginning */
@@ -74,8 +74,11 @@ bool bfc_gate_enter(void) {
 
 /* The thread that is beginning a capture passes the closed gate: it begins none meanwhile. */
 void bfc_gate_hold(void) {
-    while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED && bfc_gate_part_await())
+    while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED &&
+           bfc_load_relaxed(&beginner) != bfc_thread_identity()) {
         bfc_gate_leave();
+        bfc_gate_part_await();
+    }
 }
 
 void bfc_gate_leave(void) {
@@ -140,7 +143,6 @@ static bool shut_gate_parts(void) {
     return empty;
 }
 
-/* The caller holds the lock. */
 static void open_gate_parts(void) {
     for (struct bfc_gate_part *gate_part = gate_parts; gate_part; gate_part = gate_part->next) {
         pool_lock(&gate_part->lock);
@@ -196,7 +198,6 @@ static void watch_thread(void) {
     bfc_at_thread_exit(&watched, end_thread);
 }
 
-/* Adds a capture to the list. */
 static void list_capture(struct capture *capture) {
     static uint64_t numbers;
     pthread_mutex_lock(&lock);
@@ -207,8 +208,7 @@ static void list_capture(struct capture *capture) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds unknown_capture to the list. False: it is in the list already. The caller holds the lock
- * `beginning`. */
+/* Lists unknown_capture. False: it is listed already. The caller holds the lock `beginning`. */
 static bool add_unknown(void) {
     static bool added;
     if (added)
