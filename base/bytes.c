@@ -18,6 +18,15 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size) {
     return text;
 }
 
+void bfc_bytes_print(uint64_t bytes, char *text, size_t size) {
+    static const char units[] = "KMGT";
+    int unit = -1;
+    for (; unit < 3 && bytes != 0 && bytes % 1024 == 0; unit++)
+        bytes /= 1024;
+    snprintf(text, size, unit < 0 ? "%llu" : "%llu%c", (unsigned long long)bytes,
+             unit < 0 ? 0 : units[unit]);
+}
+
 /* Returns the exponent of the unit's power of two, such as 10 for K, or 0 if the character is no
  * unit. */
 static unsigned shift_of_unit(char unit) {

@@ -12,6 +12,10 @@
  * or "139 GiB". Writes at most `size` bytes, with the NUL; returns `text`. Thread-safe. */
 char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
+/* Writes the exact number of bytes, in a form that bfc_bytes_parse reads: as a whole number of the
+ * largest unit (K, M, G, T) that divides it. Writes at most `size` bytes, with the NUL. */
+void bfc_bytes_print(uint64_t bytes, char *text, size_t size);
+
 /* A number of bytes as text, such as "1.50 KiB" (bfc_bytes_text). The text is in an array that is
  * valid until the enclosing block of code ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
@@ -25,5 +29,10 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
  * above `most`; then `*bytes` is unchanged. Does not touch errno. Thread-safe.
  */
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
+
+/* Returns what a noun ends with after such a number. */
+static inline const char *bfc_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
 
 #endif

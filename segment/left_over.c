@@ -1,11 +1,15 @@
 #include "segment/left_over.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/open_file.h"
@@ -91,11 +95,33 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
+/* Whether no process has the socket any more. The kernel tells by its answer to a connection of
+ * another kind than the socket's, which is refused in any case, and of which the socket's process
+ * sees nothing. A socket younger than BFC_SOCKET_SETTLED_S may have a file, but no address yet. */
+static bool is_deserted(int directory, const char *text) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    int length =
+        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory, text);
+    if (length >= (int)sizeof address.sun_path || !bfc_file_status_at(directory, text, &status) ||
+        !S_ISSOCK(status.st_mode) || time(NULL) - status.st_ctime <= BFC_SOCKET_SETTLED_S)
+        return false;
+    int file = bfc_open_above(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (file < 0)
+        return false;
+    bool refused = connect(file, (const struct sockaddr *)&address, sizeof address) != 0 &&
+                   errno == ECONNREFUSED;
+    close(file);
+    return refused;
+}
+
 /* Whether the process whose pid the file's name contains is gone, so that the file is left over.
  * The name of a socket contains the pid of the process that is to send an answer, not of the one
- * that waits for it. */
+ * that waits for it, and that has the socket. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
+    if (name->is_socket && is_deserted(directory, text))
+        return true;
     if (!name->is_socket)
         maker = read_maker(directory, text);
     if (name->pid_namespace != bfc_pid_namespace())

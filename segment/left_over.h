@@ -27,6 +27,10 @@ struct bfc_table_maker {
     uint64_t time_namespace;
 };
 
+/* How many seconds old a socket must be before it counts as left over because no process has it:
+ * one that is just being made has a file before it has an address. */
+enum { BFC_SOCKET_SETTLED_S = 10 };
+
 /* Returns what identifies the calling process as the maker of a table. */
 struct bfc_table_maker bfc_table_maker_self(void);
 

@@ -42,7 +42,33 @@ static void conclude_context(CUcontext context, bool ended) {
     }
 }
 
-/* Ends an arena that has left the table of arenas, and drops the caller's reference. */
+/* Held while a context is forgotten. Records of a context are found by its handle, which the driver
+ * may give to a new context after the old one has ended. So the old one must be forgotten before
+ * anything is recorded of the new one. Whatever else is due is done later, without this lock: no
+ * driver call may be made under it, nor a lock taken under which one is made, since in that call a
+ * tool's callback may make a context, and so wait for this lock. */
+static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
+
+/* What is still to be done for contexts that were forgotten. */
+struct remains {
+    struct bfc_arena *arenas; /* a list of their arenas, with the references of the table */
+    bool last_capture;        /* whether the last capture under way has ended with them */
+};
+
+/* Forgets an ended context; `number` as for bfc_contexts_forget. Its CUDA events go first, while
+ * its arenas are still in the table of arenas: another thread may use such an arena, and must not
+ * query an event of an ended context. The caller holds the lock. */
+static void forget_context(CUcontext context, uint64_t number, unsigned long long id,
+                           struct remains *remains) {
+    if (!bfc_contexts_forget(context, number) || !bfc_process_if_made())
+        return;
+    BFC_TELL_FEATURES(context_ended, context);
+    bfc_peers_forget(context);
+    conclude_context(context, true);
+    bfc_arena_unlink(context, id, &remains->arenas);
+    remains->last_capture |= bfc_capture_context_ended(context);
+}
+
 static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_exports_arena_ended(arena);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
@@ -54,60 +80,46 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
     bfc_arena_drop(arena);
 }
 
-/* Ends both arenas of the context, that of device memory and that of host memory. */
-static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
+/* Forgets the context, unless another thread has done so or it is NULL, and the contexts of lost
+ * arenas (bfc_arena_lose), which have ended without a hook; ends the arenas of all. If there is
+ * nothing to forget, waits for a thread that is forgetting. The contexts' streams are forgotten
+ * first, since their handles may come to mean other streams. */
+static void forget_ended(const struct bfc_driver *driver, CUcontext context, uint64_t number,
+                         unsigned long long id) {
+    struct remains remains = {0};
     struct bfc_arena *arena;
-    while ((arena = bfc_arena_unlink(context, id)))
-        end_arena(driver, arena);
-}
-
-/* Forgets an ended context. Its CUDA events go first, while its arenas are still in the table of
- * arenas: another thread may use such an arena, and must not query an event of an ended context.
- * Streams of the context are forgotten, too: their handles may come to mean other streams. */
-static void forget_context(const struct bfc_driver *driver, CUcontext context,
-                           unsigned long long id) {
-    BFC_TELL_COUNTER(leave());
-    if (!bfc_process_if_made()) {
-        bfc_contexts_forget(context);
-        return;
-    }
-    BFC_TELL_FEATURES(context_ended, driver, context);
-    bfc_peers_forget(context);
-    conclude_context(context, true);
-    end_arenas(driver, context, id);
-    bfc_contexts_forget(context);
-    if (bfc_capture_context_ended(context))
-        bfc_reuse_after_captures(driver);
-}
-
-/* Held while a context is forgotten. Records of a context are found by its handle, which the driver
- * may give to a new context after the old one has ended. So the old one must be forgotten before
- * anything is recorded of the new one. A thread may take the lock again while it holds it; when it
- * first takes it, it holds no other lock of the library. */
-static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-/* Ends the arenas on the list of bfc_arena_lose, whose contexts have ended without a hook. */
-static void end_lost(const struct bfc_driver *driver) {
-    struct bfc_arena *arena;
+    if (context || bfc_arena_some_lost())
+        BFC_TELL_COUNTER(leave());
+    pthread_mutex_lock(&forgetting);
     while ((arena = bfc_arena_take_lost())) {
-        forget_context(driver, arena->context, arena->id);
+        forget_context(arena->context, 0, arena->id, &remains);
+        arena->next = remains.arenas;
+        remains.arenas = arena;
+    }
+    if (context)
+        forget_context(context, number, id, &remains);
+    pthread_mutex_unlock(&forgetting);
+    while ((arena = remains.arenas)) {
+        remains.arenas = arena->next;
         end_arena(driver, arena);
     }
+    BFC_TELL_FEATURES(contexts_forgotten, driver);
+    if (remains.last_capture)
+        bfc_reuse_after_captures(driver);
 }
 
 static void end_unseen_arenas(const struct bfc_driver *driver) {
     struct bfc_arena *arena = NULL;
     CUcontext ended;
+    uint64_t number;
     if (bfc_process_is_forked())
         return;
-    pthread_mutex_lock(&forgetting);
     while ((arena = bfc_arena_next(arena)))
         if (!bfc_arena_is_itself(driver, arena))
             bfc_arena_lose(arena);
-    end_lost(driver);
-    while ((ended = bfc_contexts_find_ended(driver)))
-        forget_context(driver, ended, 0);
-    pthread_mutex_unlock(&forgetting);
+    forget_ended(driver, NULL, 0, 0);
+    while ((ended = bfc_contexts_find_ended(driver, &number)))
+        forget_ended(driver, ended, number, 0);
 }
 
 void bfc_context_serve_ends(void) {
@@ -119,14 +131,11 @@ void bfc_context_serve_ends(void) {
 void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena;
     if (!driver->cuCtxGetId && bfc_process_if_made()) {
-        pthread_mutex_lock(&forgetting);
         while ((arena = bfc_arena_of_context(context, 0))) {
             bfc_arena_lose(arena);
             bfc_arena_drop(arena);
         }
-        end_lost(driver);
-        forget_context(driver, context, 0);
-        pthread_mutex_unlock(&forgetting);
+        forget_ended(driver, context, 0, 0);
     }
     bfc_reuse_context_made(driver, context);
 }
@@ -155,15 +164,6 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/* Forgets the ended context, unless another thread has already done so, because the driver has
- * given that thread a new context with the same handle. */
-static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
-    pthread_mutex_lock(&forgetting);
-    if (!ending->number || bfc_contexts_open(ending->context, ending->number))
-        forget_context(driver, ending->context, ending->arena ? ending->arena->id : 0);
-    pthread_mutex_unlock(&forgetting);
-}
-
 static void resume_living(const struct bfc_driver *driver, const struct ending *ending) {
     if (ending->number)
         bfc_contexts_open(ending->context, ending->number);
@@ -177,7 +177,8 @@ static void resume_living(const struct bfc_driver *driver, const struct ending *
 
 static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
     if (ended && ending->context)
-        forget_ended(driver, ending);
+        forget_ended(driver, ending->context, ending->number,
+                     ending->arena ? ending->arena->id : 0);
     else if (ending->context)
         resume_living(driver, ending);
     bfc_arena_drop(ending->arena);
@@ -197,7 +198,7 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     if (serves)
         conclude_end(driver, &ending, ended);
     else if (ended)
-        bfc_contexts_forget(context);
+        bfc_contexts_forget(context, 0);
     return result;
 }
 

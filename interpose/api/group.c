@@ -2,6 +2,7 @@
 #include "interpose/api/group.h"
 
 #include "base/compiler.h"
+#include "base/numbers.h"
 #include "interpose/api/bfcpreload.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/context/capture.h"
@@ -11,18 +12,14 @@
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 
-static uint64_t round_up(uint64_t bytes) {
-    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
-}
-
 /* Cuts a block off the front of what is left of the group's range. False: too little is left, or
  * the pool could not cut the block off. */
 static bool carve_from_group(size_t bytes) {
     if (bytes > bfc_group.left ||
         bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)
         return false;
-    bfc_group.next += round_up(bytes);
-    bfc_group.left -= round_up(bytes);
+    bfc_group.next += bfc_round_up(bytes, BFC_GRANULE);
+    bfc_group.left -= bfc_round_up(bytes, BFC_GRANULE);
     return true;
 }
 
@@ -97,12 +94,13 @@ int bfc_group_begin(size_t bytes) {
         return BFCPRELOAD_NO_CONTEXT;
     enum bfc_capture_state captures = bfc_capture_state(driver);
     if (captures == BFC_CAPTURE_BARRED ||
-        !get_block(driver, arena, round_up(bytes),
+        !get_block(driver, arena, bfc_round_up(bytes, BFC_GRANULE),
                    captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY, &start))
         return BFCPRELOAD_OUT_OF_MEMORY;
     bfc_arena_keep(arena);
     bfc_at_thread_exit(&ends_at_exit, end_at_exit);
-    bfc_group = (struct bfc_group){.left = round_up(bytes), .next = start, .arena = arena};
+    bfc_group =
+        (struct bfc_group){.left = bfc_round_up(bytes, BFC_GRANULE), .next = start, .arena = arena};
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/stream_frees.h"
@@ -113,12 +114,6 @@ struct bfc_arena *bfc_arena_complete(struct bfc_arena *arena, const struct bfc_d
     return NULL;
 }
 
-static uint64_t plain_most(const struct bfc_arena *arena) {
-    if (arena->free_mode == BFC_FREE_ORDERED)
-        return 0;
-    return arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
-}
-
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id) {
     static unsigned long long own_ids;
@@ -136,7 +131,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     bfc_pool_config_default(&config);
     bfc_options_configure(&process->options, arena->device_total, &config);
     arena = bfc_arena_complete(arena, driver, process->options.free_mode, &config);
-    if (arena)
-        arena->plain_most = arena->plain_limit = plain_most(arena);
+    if (arena && arena->free_mode != BFC_FREE_ORDERED)
+        arena->plain_most = arena->plain_limit = bfc_min(arena->device_total, arena->bypass_above);
     return arena;
 }

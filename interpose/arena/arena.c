@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/numbers.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
@@ -110,9 +111,7 @@ void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *plac
 }
 
 void bfc_arena_let_plain(struct bfc_arena *arena) {
-    bfc_store_seq_cst(&arena->plain_most, arena->device_total < arena->bypass_above
-                                              ? arena->device_total
-                                              : arena->bypass_above);
+    bfc_store_seq_cst(&arena->plain_most, bfc_min(arena->device_total, arena->bypass_above));
     if (bfc_load_seq_cst(&arena->placer) || bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
 }
@@ -188,43 +187,32 @@ static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) 
     bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
-/* Takes the arena `*link` out of the list of living arenas; the list's reference becomes the
- * caller's. The caller holds table_lock. */
-static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
-    struct bfc_arena *arena = *link;
-    *link = arena->next;
-    bfc_store_release(&arena->ended, true);
-    /* this increment is never undone, so no thread enters the ended arena's context any more */
-    bfc_fetch_add_seq_cst(&arena->closers, 1);
-    set_state(arena, BFC_POOL_ENDED);
-    return arena;
-}
-
-struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
-    pthread_mutex_lock(&table_lock);
-    struct bfc_arena **link = &living;
-    while (*link && ((*link)->context != context || (*link)->id != id))
-        link = &(*link)->next;
-    struct bfc_arena *ended = *link ? unlink_arena(link) : NULL;
-    pthread_mutex_unlock(&table_lock);
-    return ended;
-}
-
 /* Moves the context's arena of device memory, and that of host memory, from the list of living
- * arenas to the list `lost`. The caller holds table_lock. */
-static void unlink_lost(CUcontext context, unsigned long long id) {
-    for (struct bfc_arena **link = &living; *link;) {
-        if ((*link)->context != context || (*link)->id != id) {
-            link = &(*link)->next;
+ * arenas to another list. The caller holds table_lock. */
+static void unlink_arenas(CUcontext context, unsigned long long id, struct bfc_arena **list) {
+    struct bfc_arena *arena, **link = &living;
+    while ((arena = *link)) {
+        if (arena->context != context || arena->id != id) {
+            link = &arena->next;
             continue;
         }
-        struct bfc_arena *arena = unlink_arena(link);
-        arena->next = lost;
-        bfc_store_release(&lost, arena);
+        *link = arena->next;
+        bfc_store_release(&arena->ended, true);
+        /* this increment is never undone, so no thread enters the ended arena's context any more */
+        bfc_fetch_add_seq_cst(&arena->closers, 1);
+        set_state(arena, BFC_POOL_ENDED);
+        arena->next = *list;
+        bfc_store_release(list, arena);
         /* pages outlive the context, so their regions stay in the map until they are given back */
         if (!arena->has_pages)
             bfc_region_remove_owner(arena);
     }
+}
+
+void bfc_arena_unlink(CUcontext context, unsigned long long id, struct bfc_arena **list) {
+    pthread_mutex_lock(&table_lock);
+    unlink_arenas(context, id, list);
+    pthread_mutex_unlock(&table_lock);
 }
 
 /* The caller has no reference, so `ended` may be freed already: the pointer is only compared. */
@@ -234,14 +222,16 @@ bool bfc_arena_lose(const struct bfc_arena *ended) {
     while (arena && arena != ended)
         arena = arena->next;
     if (arena)
-        unlink_lost(arena->context, arena->id);
+        unlink_arenas(arena->context, arena->id, &lost);
     pthread_mutex_unlock(&table_lock);
     return arena;
 }
 
+bool bfc_arena_some_lost(void) {
+    return bfc_load_acquire(&lost);
+}
+
 struct bfc_arena *bfc_arena_take_lost(void) {
-    if (!bfc_load_acquire(&lost))
-        return NULL;
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = lost;
     if (arena)

@@ -139,6 +139,7 @@ void bfc_arena_reopen(struct bfc_arena *arena);
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
 bool bfc_arena_lose(const struct bfc_arena *arena);
 struct bfc_arena *bfc_arena_take_lost(void);
+bool bfc_arena_some_lost(void);
 void bfc_arena_given_out(CUdeviceptr start, uint64_t bytes);
 struct bfc_arena *bfc_arena_living_of(CUdeviceptr address);
 CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -152,8 +153,8 @@ void bfc_arena_keep(struct bfc_arena *arena);
  * `arena` was of host memory, its context has ended, and it was freed. */
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
-/* Takes an arena whose context has ended out of the table, and returns it with the table's
- * reference; NULL: there is none left. */
-struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id);
+/* Moves the arenas of a context that has ended, with the table's references, from the table to the
+ * list that begins with `*list`; its links are `next`. Regions go as with bfc_arena_lose. */
+void bfc_arena_unlink(CUcontext context, unsigned long long id, struct bfc_arena **list);
 
 #endif

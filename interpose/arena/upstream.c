@@ -223,7 +223,7 @@ void bfc_upstream_note_release(void) {
  * own threads: that may wait for all work of the context, and a call of the program must not. */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
-    bool kept = false;
+    bool refused = false, kept = false;
     *error = CUDA_ERROR_OUT_OF_MEMORY;
     if (arena->source->gives_in_background && !bfc_background_is_current()) {
         bfc_store_seq_cst(&arena->has_deferred, true);
@@ -237,13 +237,18 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *er
     if (back) {
         CUresult result = free_region(bfc_driver(), arena, &region);
         *error = (int)result;
-        kept = is_kept(result) && keep_region(arena, start, bytes);
+        refused = is_kept(result);
+        kept = refused && keep_region(arena, start, bytes);
         bfc_arena_leave(arena);
     } else {
         bfc_leaving_end(&region);
     }
     if (kept)
         return false;
+    if (refused) { /* the driver has it, so that it counts as reserved until the context ends */
+        log_region(arena, start, bytes, "is lost: the host has no memory for its record");
+        return true;
+    }
     bfc_upstream_note_release();
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
     log_region(arena, start, bytes, back ? "was given back" : "has gone with its context");

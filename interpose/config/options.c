@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/numbers.h"
-#include "base/sizes.h"
+#include "base/decimal.h"
+#include "base/edit_distance.h"
 
 /* Values that BFC_MODE chooses in place of the defaults of other variables. */
 static const struct choice {
@@ -35,19 +35,6 @@ const struct bfc_option *bfc_option_find(const char *name) {
     return NULL;
 }
 
-/* Writes a size as a user would: as a whole number of the largest unit (K, M, G, T) that divides
- * it. */
-static void print_size(uint64_t bytes, char *text, size_t size) {
-    static const char units[] = "KMGT";
-    int unit = -1;
-    while (unit < 3 && bytes != 0 && bytes % KIB == 0) {
-        bytes /= KIB;
-        unit++;
-    }
-    snprintf(text, size, unit < 0 ? "%llu" : "%llu%c", (unsigned long long)bytes,
-             unit < 0 ? 0 : units[unit]);
-}
-
 static bool may_be_none(const struct bfc_option *option) {
     return strcmp(option->standard, "none") == 0;
 }
@@ -63,8 +50,8 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  option->choices);
         break;
     case BFC_OPTION_SIZE:
-        print_size(option->least, least, sizeof least);
-        print_size(option->most, most, sizeof most);
+        bfc_bytes_print(option->least, least, sizeof least);
+        bfc_bytes_print(option->most, most, sizeof most);
         snprintf(text, size, "%sa size from %s to %s, such as 2.5M",
                  may_be_none(option) ? "none or " : "", least, most);
         break;
@@ -138,19 +125,13 @@ static bool parse_words(const char *choices, const char *value, unsigned *bits) 
     return *bits;
 }
 
-/* Reads a decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
+/* Reads a decimal fraction below 1, which begins with "0." or ".". */
 static bool parse_fraction(const char *value, double *fraction) {
-    const char *digit = value + (value[0] == '0');
-    if (*digit++ != '.')
-        return false;
-    double result = 0, place = 1;
-    const char *first = digit;
-    for (; *digit >= '0' && *digit <= '9'; digit++)
-        result += (*digit - '0') * (place /= 10);
-    if (digit == first || *digit != '\0' || result <= 0)
-        return false;
-    *fraction = result;
-    return true;
+    double number;
+    bool is_fraction = value[value[0] == '0'] == '.' && bfc_decimal_parse(value, &number);
+    if (is_fraction && number > 0)
+        *fraction = number;
+    return is_fraction && number > 0;
 }
 
 /* An amount may be none but not 0; a share (`is_share`) may be 0 but not none. */
@@ -164,25 +145,14 @@ static bool parse_amount(const char *value, bool is_share, struct bfc_amount *am
     return true;
 }
 
-/* Reads a decimal number with at most nine digits before the point, whatever the program's locale.
- * False: it is malformed or outside the option's range. */
+/* False: the value is malformed or outside the option's range. */
 static bool parse_number(const char *value, const struct bfc_option *option, double *number) {
-    double result = 0, place = 1;
-    const char *digit = value;
-    if (may_be_none(option) && strcmp(value, "none") == 0) {
-        *number = -1;
-        return true;
-    }
-    for (; *digit >= '0' && *digit <= '9' && digit - value < 9; digit++)
-        result = result * 10 + (*digit - '0');
-    if (digit == value)
+    double parsed = -1;
+    bool is_none = may_be_none(option) && strcmp(value, "none") == 0;
+    if (!is_none && (value[0] == '.' || !bfc_decimal_parse(value, &parsed) ||
+                     parsed < (double)option->least || parsed > (double)option->most))
         return false;
-    if (*digit == '.')
-        for (digit++; *digit >= '0' && *digit <= '9'; digit++)
-            result += (*digit - '0') * (place /= 10);
-    if (*digit != '\0' || result < (double)option->least || result > (double)option->most)
-        return false;
-    *number = result;
+    *number = parsed;
     return true;
 }
 
@@ -330,34 +300,13 @@ static void complain_malformed(const struct complaint *complaint, const struct b
                     binding ? "" : held, binding ? "" : " holds");
 }
 
-/* Returns how many letters have to be inserted, left out or changed to turn `a` into `b`, by
- * dynamic programming with one row (V. Levenshtein, 1966); UINT64_MAX: `a` or `b` is longer than 63
- * bytes. */
-static uint64_t name_distance(const char *a, const char *b) {
-    enum { LONGEST = 63 };
-    uint64_t row[LONGEST + 1], length = strnlen(b, LONGEST + 1);
-    if (length > LONGEST || strnlen(a, LONGEST + 1) > LONGEST)
-        return UINT64_MAX;
-    for (uint64_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (; *a; a++) {
-        uint64_t diagonal = row[0]++;
-        for (uint64_t j = 1; j <= length; j++) {
-            uint64_t changed = diagonal + (*a != b[j - 1]);
-            diagonal = row[j];
-            row[j] = bfc_min(changed, bfc_min(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[length];
-}
-
 /* A name is suggested if it differs from `name` in at most three letters, and in at most a third of
  * its length. */
 const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
     uint64_t least = 4;
     for (size_t i = 0; i < bfc_option_count; i++) {
-        uint64_t away = name_distance(name, bfc_option_table[i].name);
+        uint64_t away = bfc_edit_distance(name, bfc_option_table[i].name);
         if (away < least && 3 * away <= strlen(bfc_option_table[i].name)) {
             least = away;
             nearest = bfc_option_table[i].name;
@@ -486,7 +435,7 @@ static void print_size_or_none(uint64_t bytes, char *text, size_t size) {
     if (bytes == UINT64_MAX)
         snprintf(text, size, "none");
     else
-        print_size(bytes, text, size);
+        bfc_bytes_print(bytes, text, size);
 }
 
 /* Writes a number rounded to a millionth, with a decimal point whatever the program's locale. */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 struct capture {
+    uint64_t number; /* how many captures were noted before this one */
     CUstream stream;
     CUcontext context; /* the context of the stream */
     uintptr_t thread;  /* the thread that began the capture */
@@ -32,8 +33,13 @@ static struct capture unknown_capture = {
 
 #define CLOSED 0x80000000u
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards the list of captures; held while a capture begins */
+/* Guards the lists of captures and of parts of the gate. No driver call is made under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Held while a capture begins, and so across a driver call, in which a tool's callback may call us:
+ * its own thread waits for it nowhere. */
+static pthread_mutex_t beginning = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static uintptr_t beginner; /* atomic: the thread that holds `beginning`; 0: none */
+static unsigned begins;    /* how many captures that thread is beginning */
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* the length of the list of captures; changed under `lock` */
 /* the number of threads that hold the gate; the bit CLOSED is set while a thread begins a
@@ -60,13 +66,16 @@ bool bfc_gate_enter(void) {
             return false;
         }
         bfc_gate_leave();
-        bfc_gate_part_await();
+        if (!bfc_gate_part_await())
+            return false;
     }
     return false;
 }
 
+/* The thread that is beginning a capture passes the closed gate: it begins none meanwhile. */
 void bfc_gate_hold(void) {
-    while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED) {
+    while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED &&
+           bfc_load_relaxed(&beginner) != bfc_thread_identity()) {
         bfc_gate_leave();
         bfc_gate_part_await();
     }
@@ -93,7 +102,8 @@ static void outlast_waits(void) {
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part)) {
     pthread_mutex_lock(&lock);
-    *gate_part = (struct bfc_gate_part){.is_empty = is_empty, .next = gate_parts};
+    *gate_part = (struct bfc_gate_part){
+        .is_empty = is_empty, .shut = bfc_load_seq_cst(&gate) & CLOSED, .next = gate_parts};
     gate_parts = gate_part;
     pthread_mutex_unlock(&lock);
 }
@@ -107,9 +117,12 @@ void bfc_gate_part_remove(struct bfc_gate_part *gate_part) {
     pthread_mutex_unlock(&lock);
 }
 
-void bfc_gate_part_await(void) {
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
+bool bfc_gate_part_await(void) {
+    if (bfc_load_relaxed(&beginner) == bfc_thread_identity())
+        return false;
+    pthread_mutex_lock(&beginning);
+    pthread_mutex_unlock(&beginning);
+    return true;
 }
 
 static bool shut_part(struct bfc_gate_part *gate_part) {
@@ -120,11 +133,14 @@ static bool shut_part(struct bfc_gate_part *gate_part) {
     return empty;
 }
 
-static void shut_gate_parts(void) {
-    unsigned tries = 0;
+/* Shuts all parts of the gate; returns whether all are empty. */
+static bool shut_gate_parts(void) {
+    bool empty = true;
+    pthread_mutex_lock(&lock);
     for (struct bfc_gate_part *gate_part = gate_parts; gate_part; gate_part = gate_part->next)
-        while (!shut_part(gate_part))
-            bfc_back_off(&tries);
+        empty &= shut_part(gate_part);
+    pthread_mutex_unlock(&lock);
+    return empty;
 }
 
 static void open_gate_parts(void) {
@@ -140,13 +156,14 @@ void bfc_capture_begin(void) {
         return;
     bfc_store_seq_cst(&bfc_capture_seen, true);
     outlast_waits();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&beginning);
+    bfc_store_relaxed(&beginner, bfc_thread_identity());
+    begins++;
     bfc_fetch_or_seq_cst(&gate, CLOSED);
     unsigned tries = 0;
-    while (bfc_load_seq_cst(&gate) != CLOSED)
-        bfc_back_off(
-            &tries); /* threads leave the gate soon, since their calls inside it do not block */
-    shut_gate_parts();
+    /* threads leave the gate soon, since their calls inside it do not block */
+    while (bfc_load_seq_cst(&gate) != CLOSED || !shut_gate_parts())
+        bfc_back_off(&tries);
 }
 
 static CUcontext current_context(void) {
@@ -181,15 +198,23 @@ static void watch_thread(void) {
     bfc_at_thread_exit(&watched, end_thread);
 }
 
-/* Adds unknown_capture to the list. False: it is in the list already. The caller holds the lock. */
+static void list_capture(struct capture *capture) {
+    static uint64_t numbers;
+    pthread_mutex_lock(&lock);
+    capture->number = numbers++;
+    capture->next = captures;
+    captures = capture;
+    bfc_fetch_add_seq_cst(&bfc_captures_under_way, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Lists unknown_capture. False: it is listed already. The caller holds the lock `beginning`. */
 static bool add_unknown(void) {
     static bool added;
     if (added)
         return false;
     added = true;
-    unknown_capture.next = captures;
-    captures = &unknown_capture;
-    bfc_fetch_add_seq_cst(&bfc_captures_under_way, 1);
+    list_capture(&unknown_capture);
     return true;
 }
 
@@ -206,18 +231,21 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
         .thread = bfc_thread_identity(),
         .mode = mode,
         .default_stream = default_stream,
-        .next = captures,
     };
-    captures = capture;
     if (default_stream)
         watch_thread();
-    bfc_fetch_add_seq_cst(&bfc_captures_under_way, 1);
+    list_capture(capture);
 }
 
 static void open_gate(void) {
-    open_gate_parts();
-    bfc_fetch_and_seq_cst(&gate, ~CLOSED);
-    pthread_mutex_unlock(&lock);
+    if (--begins == 0) {
+        pthread_mutex_lock(&lock);
+        open_gate_parts();
+        bfc_fetch_and_seq_cst(&gate, ~CLOSED);
+        pthread_mutex_unlock(&lock);
+        bfc_store_relaxed(&beginner, 0);
+    }
+    pthread_mutex_unlock(&beginning);
 }
 
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
@@ -310,19 +338,18 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
     return last;
 }
 
-/* Whether the calling thread can pass the capture's stream to the driver now. Only its own thread
- * can name a default stream, and only while the stream's context is current. */
-static bool is_nameable(const struct capture *capture) {
+/* Whether the calling thread can pass the capture's stream to the driver while the context
+ * `current` is current. Only its own thread can name a default stream, and only in its context. */
+static bool is_nameable(const struct capture *capture, CUcontext current) {
     return !capture->default_stream ||
-           (capture->thread == bfc_thread_identity() && capture->context == current_context());
+           (capture->thread == bfc_thread_identity() && capture->context == current);
 }
 
 /* Whether the driver says that the capture is over. An invalidated capture is not over: until the
  * program ends it, the driver still refuses the same calls. */
-static bool is_capture_over(const struct capture *capture, const void *context) {
-    const struct bfc_driver *driver = context;
+static bool is_capture_over(const struct capture *capture, const struct bfc_driver *driver) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN || !is_nameable(capture))
+    if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN || !is_nameable(capture, current_context()))
         return false;
     CUstream stream = capture->default_stream ? CU_STREAM_PER_THREAD : capture->stream;
     return driver->cuStreamIsCapturing &&
@@ -333,13 +360,18 @@ static bool is_capture_over(const struct capture *capture, const void *context) 
 struct named_stream {
     CUstream stream;
     bool default_stream; /* the calling thread's own default stream; then `stream` is unused */
+    CUcontext current;
 };
 
 static bool is_of_stream(const struct capture *capture, const void *context) {
     const struct named_stream *named = context;
     if (named->default_stream)
-        return capture->default_stream && is_nameable(capture);
+        return capture->default_stream && is_nameable(capture, named->current);
     return !capture->default_stream && capture->stream == named->stream;
+}
+
+static bool is_itself(const struct capture *capture, const void *other) {
+    return capture->number == ((const struct capture *)other)->number;
 }
 
 static bool is_of_thread(const struct capture *capture, const void *unused) {
@@ -359,12 +391,29 @@ static void end_thread(void *unused) {
     forget_captures(is_of_thread, NULL);
 }
 
+/* Replaces the copy of a capture by one of the next older capture. False: there is none. */
+static bool copy_older(struct capture *copy) {
+    pthread_mutex_lock(&lock);
+    const struct capture *capture = captures;
+    while (capture && capture->number >= copy->number)
+        capture = capture->next;
+    if (capture)
+        *copy = *capture;
+    pthread_mutex_unlock(&lock);
+    return capture;
+}
+
 bool bfc_capture_review(const struct bfc_driver *driver) {
-    return forget_captures(is_capture_over, driver);
+    struct capture copy = {.number = UINT64_MAX};
+    bool last = false;
+    while (copy_older(&copy))
+        last |= is_capture_over(&copy, driver) && forget_captures(is_itself, &copy);
+    return last;
 }
 
 bool bfc_capture_ended(CUstream stream, bool per_thread) {
-    struct named_stream named = {stream, is_default(stream, per_thread)};
+    struct named_stream named = {stream, is_default(stream, per_thread), NULL};
+    named.current = named.default_stream ? current_context() : NULL;
     return forget_captures(is_of_stream, &named);
 }
 

@@ -113,7 +113,9 @@ void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {
     return !gate_part->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
-void bfc_gate_part_await(void);
+/* False: the calling thread itself begins the capture (a tool's callback in the driver's call has
+ * called the library), and the call must do as if something captured already. */
+bool bfc_gate_part_await(void);
 
 /* Whether this error of the driver means that a stream capture forbids the call. That may be a
  * capture which the library did not see begin, or which began after the library had checked. The

@@ -12,8 +12,9 @@ enum { MOST = 64, NO_DEVICE = -1 };
 static struct known {
     CUcontext context;     /* NULL: the entry is free */
     unsigned long long id; /* the context's id from cuCtxGetId; 0: the driver has no ids */
-    uint64_t number;       /* how many contexts had been added when this one was, itself included */
-    unsigned closers;      /* how many threads are about to end the context */
+    /* atomic: how many contexts had been added when this one was, itself included */
+    uint64_t number;
+    unsigned closers; /* how many threads are about to end the context */
     bool settled;
     CUdevice device; /* the device whose primary context this is, or NO_DEVICE */
 } table[MOST];
@@ -66,7 +67,7 @@ static struct known *add_known(CUcontext context, unsigned long long id) {
     }
     bfc_store_relaxed(&known->settled, false);
     bfc_store_relaxed(&known->closers, 0);
-    known->number = ++added;
+    bfc_store_release(&known->number, ++added);
     bfc_store_relaxed(&known->id, id);
     known->device = NO_DEVICE;
     bfc_store_release(&known->context, context);
@@ -96,10 +97,14 @@ void bfc_contexts_add(CUcontext context) {
     bfc_contexts_add_primary(context, NO_DEVICE);
 }
 
-void bfc_contexts_forget(CUcontext context) {
+bool bfc_contexts_forget(CUcontext context, uint64_t number) {
     pthread_mutex_lock(&lock);
-    forget_known(find_known(context));
+    struct known *known = find_known(context);
+    bool forgets = !number || (known && known->number == number);
+    if (forgets)
+        forget_known(known);
     pthread_mutex_unlock(&lock);
+    return forgets;
 }
 
 static struct known *find_primary(CUdevice device) {
@@ -143,14 +148,12 @@ uint64_t bfc_contexts_close(CUcontext context) {
     return number;
 }
 
-bool bfc_contexts_open(CUcontext context, uint64_t number) {
+void bfc_contexts_open(CUcontext context, uint64_t number) {
     pthread_mutex_lock(&lock);
-    struct known *known = number ? find_known(context) : NULL;
-    bool same = known && known->number == number;
-    if (same)
+    struct known *known = find_known(context);
+    if (known && known->number == number)
         bfc_fetch_sub_release(&known->closers, 1);
     pthread_mutex_unlock(&lock);
-    return same || !number;
 }
 
 /* Whether the context has ended by a call without a hook: its handle now means another context, or
@@ -163,11 +166,15 @@ static bool has_ended(const struct bfc_driver *driver, const struct known *known
            (handle == BFC_HANDLE_DEAD && !bfc_load_acquire(&known->closers));
 }
 
-CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver) {
+/* The number is read first. So if the entry comes to have another context meanwhile, that context
+ * has another number. */
+CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver, uint64_t *number) {
     unsigned places = bfc_load_acquire(&high);
-    for (unsigned i = 0; i < places; i++)
+    for (unsigned i = 0; i < places; i++) {
+        *number = bfc_load_acquire(&table[i].number);
         if (has_ended(driver, &table[i]))
             return bfc_load_acquire(&table[i].context);
+    }
     return NULL;
 }
 

@@ -35,7 +35,9 @@ void bfc_contexts_settle(CUcontext context);
 /* Records that the context is the primary context of `device`, and adds it if it is not known. */
 void bfc_contexts_add_primary(CUcontext context, CUdevice device);
 
-void bfc_contexts_forget(CUcontext context);
+/* Removes a context. `number`: what bfc_contexts_close or bfc_contexts_find_ended has returned, or
+ * 0: any. False: another thread has removed the context with that number. */
+bool bfc_contexts_forget(CUcontext context, uint64_t number);
 
 /* bfc_contexts_retained and bfc_contexts_let_go count that the program has retained or released the
  * device's primary context. bfc_contexts_is_kept tells whether the program would still retain it
@@ -46,13 +48,13 @@ bool bfc_contexts_is_kept(CUdevice device);
 
 /* bfc_contexts_close marks a context that a hook is about to end, until bfc_contexts_open, so that
  * other threads do not conclude that it has ended without a hook. It returns a number that
- * identifies this context for ever; 0: the context is not known. bfc_contexts_open returns false if
- * the context was removed from the known ones meanwhile. */
+ * identifies this context for ever; 0: the context is not known. */
 uint64_t bfc_contexts_close(CUcontext context);
-bool bfc_contexts_open(CUcontext context, uint64_t number);
+void bfc_contexts_open(CUcontext context, uint64_t number);
 
-/* Returns a known context that has ended by a call without a hook; NULL: there is none. */
-CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver);
+/* Returns a known context that has ended by a call without a hook, with its number; NULL: there is
+ * none. */
+CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver, uint64_t *number);
 
 /* bfc_contexts_review finds the contexts that have ended by calls without hooks, and drops all that
  * the library has recorded about them. It must be called before anything is recorded about a new

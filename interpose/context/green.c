@@ -15,7 +15,7 @@ struct green {
     struct green *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* the list, read atomically; entries are never removed, but that of an ended context is reused */
 static struct green *greens;
 

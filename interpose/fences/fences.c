@@ -278,9 +278,7 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
         unlock_fences(fences);
         if (LIKELY(open))
             return result;
-        if (shut)
-            bfc_gate_part_await();
-    } while (shut);
+    } while (shut && bfc_gate_part_await());
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 

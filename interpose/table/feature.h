@@ -81,10 +81,13 @@ struct bfc_feature {
 
     /* context_ending: a context is about to end, and the library calls the driver in it no more.
      * Later, context_kept says that the driver has refused to end it, or context_ended that it has
-     * ended. If a context ends unseen by any hook, only context_ended is called. */
+     * ended. If a context ends unseen by any hook, only context_ended is called. It forgets what is
+     * found by the context's handle, and must neither call the driver nor wait for a thread that
+     * may. contexts_forgotten is called soon after, and may do both. */
     void (*context_ending)(const struct bfc_driver *driver, CUcontext context);
     void (*context_kept)(const struct bfc_driver *driver, CUcontext context);
-    void (*context_ended)(const struct bfc_driver *driver, CUcontext context);
+    void (*context_ended)(CUcontext context);
+    void (*contexts_forgotten)(const struct bfc_driver *driver);
     /* A context of `device` has got access to the memory of the arena's context, or has lost it.
      * If this returns an error of the driver, that context gets no access. */
     CUresult (*peers_changed)(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -64,9 +64,9 @@ static int save_plan(const struct plan_file *plan, const char *path) {
     fwrite(plan->text.bytes, 1, plan->text.size, writer.stream);
     if (!file_close(&writer, &error))
         return refuse_plan(error.text);
-    printf("%s: %" PRIu32 " allocations before the loop, %" PRIu32 " in it; %s where %s are alive "
+    printf("%s: %" PRIu32 " allocation%s before the loop, %" PRIu32 " in it; %s where %s are alive "
            "at a time\nthe same program follows it with BFC_PLAN=%s\n",
-           path, plan->header.prefix, plan->header.period,
+           path, plan->header.prefix, bfc_plural(plan->header.prefix), plan->header.period,
            bfc_bytes_text(plan->header.peak, a, sizeof a),
            bfc_bytes_text(plan->header.bound, b, sizeof b), path);
     return SHOWN;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/numbers.h"
@@ -201,7 +202,7 @@ static void draw_title(void) {
     if (top.findings.refused_count)
         snprintf(refused, sizeof refused, " and %zu unreadable", top.findings.refused_count);
     put_line(0, "bfcstat top  %s  %zu job%s%s  every %.3g s%s  sorted by %s", clock,
-             top.findings.job_count, top.findings.job_count == 1 ? "" : "s", refused, top.interval,
+             top.findings.job_count, bfc_plural(top.findings.job_count), refused, top.interval,
              top.paused ? " (paused)" : "", order_names[top.order]);
 }
 
@@ -236,7 +237,7 @@ static int draw_gpus(int line) {
     for (size_t i = 0; i < shown; i++)
         draw_gpu(line++, &top.findings.gpus[i]);
     if (shown < count)
-        put_line(line++, "... and %zu more devices", count - shown);
+        put_line(line++, "... and %zu more device%s", count - shown, bfc_plural(count - shown));
     return line;
 }
 
@@ -314,8 +315,7 @@ static void draw_sparkline(int line, const struct track *track) {
     static const char plain[] = "_.-=+*%#";
     bool utf8 = MB_CUR_MAX > 1;
     unsigned room = COLS > 20 ? (unsigned)COLS - 20 : 1;
-    unsigned shown = track->looks < HISTORY ? track->looks : HISTORY;
-    shown = shown < room ? shown : room;
+    unsigned shown = (unsigned)bfc_min(bfc_min(track->looks, HISTORY), room);
     uint64_t most = 1;
     for (unsigned i = track->looks - shown; i != track->looks; i++)
         most = track->in_use[i % HISTORY] > most ? track->in_use[i % HISTORY] : most;
@@ -419,7 +419,7 @@ static void draw_map(int line, const struct row *row) {
             hidden++;
     }
     if (hidden && line < LINES - 1)
-        mvprintw(line, 0, "%16s and %" PRIu64 " more regions", "", hidden);
+        mvprintw(line, 0, "%16s and %" PRIu64 " more region%s", "", hidden, bfc_plural(hidden));
 }
 
 static void draw_histograms(int line, const struct row *row) {

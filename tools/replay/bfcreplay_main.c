@@ -425,8 +425,8 @@ static int replay_all(const struct arguments *a) {
         fprintf(stderr, "bfcreplay: %s: the tail is missing; what there is is replayed\n",
                 a->trace);
     if (input.events.unknown_frees)
-        fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
-                input.events.unknown_frees);
+        fprintf(stderr, "bfcreplay: %s: left out: %u free%s of unknown allocations\n", a->trace,
+                input.events.unknown_frees, bfc_plural(input.events.unknown_frees));
     const struct settings settings = start_as_recorded(a, &input, a->trace);
     int status = (a->compare ? compare_policies : run_one)(a, &input, &settings);
     input_free(&input);

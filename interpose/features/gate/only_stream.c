@@ -26,8 +26,9 @@
 #include "interpose/stats/published_segment.h"
 
 /* Held by a thread that changes which stream, if any, is the only one to which the process submits
- * work. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+ * work. In the driver's calls under it a tool's callback may submit, and so take it again and
+ * change the stream itself. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* The value of bfc_only.stream, except from bfc_only_stream_close to bfc_only_stream_open: in that
  * time bfc_only.stream is BFC_STREAM_CHANGING, whatever `state` is. */
 static CUstream state = BFC_STREAMS_MANY;
@@ -182,7 +183,8 @@ static void set_many(void) {
     CUstream only = read_word();
     if (only == BFC_STREAMS_MANY)
         return;
-    bfc_store_seq_cst(&leaving, only);
+    if (only != BFC_STREAM_CHANGING)
+        bfc_store_seq_cst(&leaving, only);
     write_word(BFC_STREAM_CHANGING);
     order_all();
     write_word(BFC_STREAMS_MANY);
@@ -207,7 +209,8 @@ static bool is_blocking(CUstream stream) {
 static bool become_partners(CUstream only, CUstream stream) {
     CUstream other = only == CU_STREAM_LEGACY ? stream : only;
     if ((only != CU_STREAM_LEGACY && stream != CU_STREAM_LEGACY) ||
-        (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) || !is_blocking(other))
+        (bfc_load_relaxed(&partner) && bfc_load_relaxed(&partner) != other) ||
+        !is_blocking(other) || read_word() != only)
         return false;
     bfc_store_release(&partner, other);
     write_word(CU_STREAM_LEGACY);

@@ -503,9 +503,9 @@ void bfc_explain_out_of_memory(const struct bfc_call *call) {
     enum speech speech = may_speak(&since);
     if (speech == A_LINE)
         bfc_log(BFC_LOG_ERROR,
-                "out of memory again: %u times in the last minute or so, the last for %s on "
+                "out of memory again: %u time%s in the last minute or so, the last for %s on "
                 "device %d",
-                since, BFC_BYTES(call->bytes), (int)call->arena->device);
+                since, bfc_plural(since), BFC_BYTES(call->bytes), (int)call->arena->device);
     struct bfc_message *message = speech == ALL ? bfc_message_begin(MESSAGE) : NULL;
     if (!message)
         return;

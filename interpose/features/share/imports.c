@@ -35,7 +35,7 @@ struct mapping {
     /* identifies the mapping: the driver's handle of the region; for pages, the block's token */
     CUipcMemHandle handle;
     bool has_pages;
-    CUcontext context;
+    CUcontext context; /* NULL: it has ended */
     CUdeviceptr base;
     uint64_t size; /* bytes of the mapping */
     /* how often the driver opened the mapping, less how often it closed the mapping */
@@ -464,12 +464,28 @@ void bfc_import_set_sync_memops(uint64_t id, bool on) {
     pthread_mutex_unlock(&all.lock);
 }
 
-/* Removes one mapping of the context from the list, and copies it to `forgotten`; false: the
- * context has none. */
-static bool forget_one(CUcontext context, struct mapping *forgotten) {
+/* Mappings of pages stay in the list, without a context, until bfc_imports_collect unmaps them. */
+void bfc_imports_context_ended(CUcontext context) {
+    if (!imports_exist())
+        return;
+    pthread_mutex_lock(&all.lock);
+    for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
+        next = mapping->next;
+        if (mapping->context != context)
+            continue;
+        mapping->context = NULL;
+        if (!mapping->has_pages)
+            forget_mapping(mapping);
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* Removes one mapping without a context from the list, and copies it to `forgotten`; false: there
+ * is none. */
+static bool forget_one(struct mapping *forgotten) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = all.mappings;
-    while (mapping && mapping->context != context)
+    while (mapping && mapping->context)
         mapping = mapping->next;
     if (mapping) {
         *forgotten = *mapping;
@@ -479,12 +495,9 @@ static bool forget_one(CUcontext context, struct mapping *forgotten) {
     return mapping;
 }
 
-/* Removes the mappings of a context that has ended. The driver has unmapped its regions. Pages
- * belong to the device and stay mapped, so this function unmaps them. */
-void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context) {
+void bfc_imports_collect(const struct bfc_driver *driver) {
     struct mapping mapping;
-    while (imports_exist() && forget_one(context, &mapping))
-        if (mapping.has_pages)
-            bfc_page_import_drop(
-                driver, &(struct bfc_page_import){.base = mapping.base, .bytes = mapping.size});
+    while (imports_exist() && forget_one(&mapping))
+        bfc_page_import_drop(
+            driver, &(struct bfc_page_import){.base = mapping.base, .bytes = mapping.size});
 }

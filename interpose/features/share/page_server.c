@@ -15,11 +15,11 @@
 #include "base/shared_folder.h"
 #include "interpose/features/share/token_table.h"
 #include "interpose/host/background.h"
+#include "segment/left_over.h"
 
 enum {
     CALLERS_AT_ONCE = 16,
     TIMEOUT_MS = 2000, /* how long to wait for an importer's next request */
-    SETTLED_SECONDS = 10,
 };
 /* How long the thread pauses after it was woken and sent no page, so that a process that wakes it
  * again and again does not keep a processor busy. */
@@ -67,11 +67,11 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
 }
 
 /* Removes a socket on which no process listens, as one stays when an importer is killed. A socket
- * younger than SETTLED_SECONDS stays, since its importer may be about to listen. */
+ * younger than BFC_SOCKET_SETTLED_S stays, since its importer may be about to listen. */
 static void remove_left_over(const char *path) {
     struct stat status;
     if (bfc_file_status_at(AT_FDCWD, path, &status) && status.st_uid == geteuid() &&
-        S_ISSOCK(status.st_mode) && time(NULL) - status.st_ctime > SETTLED_SECONDS)
+        S_ISSOCK(status.st_mode) && time(NULL) - status.st_ctime > BFC_SOCKET_SETTLED_S)
         unlink(path);
 }
 

@@ -42,8 +42,9 @@ bool bfc_imports_find(CUdeviceptr address, struct bfc_pointer *found);
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 
-/* Forgets the mappings that were opened in a context that has ended. Pages outlive the context, so
- * their mappings are unmapped here; the driver has unmapped the regions. */
-void bfc_imports_context_ended(const struct bfc_driver *driver, CUcontext context);
+/* Forgets the mappings that were opened in a context that has ended. The driver has unmapped the
+ * regions, but pages outlive the context: bfc_imports_collect unmaps them. */
+void bfc_imports_context_ended(CUcontext context);
+void bfc_imports_collect(const struct bfc_driver *driver);
 
 #endif

@@ -5,6 +5,7 @@
 static const struct bfc_feature share = {
     .name = "share",
     .context_ended = bfc_imports_context_ended,
+    .contexts_forgotten = bfc_imports_collect,
     .find_import = bfc_imports_find,
     .import_has_sync_memops = bfc_import_sync_memops,
     .set_import_sync_memops = bfc_import_set_sync_memops,

@@ -3,9 +3,11 @@
  * waited long enough for this process's memory, and on request. It starts with the process if the
  * settings ask for that, else with the first request.
  */
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/features/sleep/sleep.h"
+#include "interpose/features/sleep/store.h"
 #include "interpose/host/background.h"
 #include "interpose/table/counter.h"
 #include "segment/other_jobs.h"
@@ -199,8 +202,20 @@ static uint64_t in_ns(double seconds) {
     return seconds < 0 ? UINT64_MAX : (uint64_t)(seconds * 1e9);
 }
 
+/* A folder that is missing now may be there when the job falls asleep, so that it is only told. */
+static void check_place(const char *place) {
+    int reason = errno, error = bfc_sleep_store_check(place);
+    if (error)
+        bfc_log(BFC_LOG_ERROR,
+                "BFC_SLEEP_TO=%.128s: %s; the job cannot sleep: expected memory, or a folder in "
+                "which files can be made",
+                place, strerror(error));
+    errno = reason;
+}
+
 void bfc_sleeper_begin(const struct bfc_process *process, struct bfc_segment_header *published) {
     (void)published;
+    check_place(process->options.sleep_to);
     idle_ns = in_ns(process->options.sleep_idle);
     quantum_ns = in_ns(process->options.sleep_quantum);
     bfc_store_relaxed(&bfc_sleep_told()->woke_ns, bfc_kernel_now_ns());

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/open_file.h"
+#include "base/shared_folder.h"
 #include "interpose/host/quiet.h"
 
 /* Returns the number that follows `name` in a small file; if `name` is empty, the number with which
@@ -81,9 +83,23 @@ static int open_in(const char *folder, char *why, size_t size) {
     return file;
 }
 
+static bool is_memory(const char *folder) {
+    return !folder[0] || strcmp(folder, "memory") == 0;
+}
+
+int bfc_sleep_store_check(const char *folder) {
+    struct stat status;
+    if (is_memory(folder))
+        return 0;
+    if (!bfc_file_status_at(AT_FDCWD, folder, &status))
+        return errno;
+    if (!S_ISDIR(status.st_mode))
+        return ENOTDIR;
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
 int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t size) {
-    bool memory = !folder[0] || strcmp(folder, "memory") == 0;
-    return memory ? open_memory(bytes, why, size) : open_in(folder, why, size);
+    return is_memory(folder) ? open_memory(bytes, why, size) : open_in(folder, why, size);
 }
 
 static bool is_zero(const char *bytes, size_t size) {

@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Returns why a file can certainly not be made in this folder, as a number of errno, or 0. Makes
+ * nothing. */
+int bfc_sleep_store_check(const char *folder);
+
 /* Opens a store for `bytes` bytes in `folder` ("" or "memory": in host memory). Returns its file,
  * or -1 with the reason in `why`. */
 int bfc_sleep_store_open(const char *folder, uint64_t bytes, char *why, size_t size);

@@ -137,12 +137,11 @@ void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context) {
     bfc_arena_drop(arena);
 }
 
-void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context) {
+void bfc_host_left_add(CUcontext context) {
     struct bfc_arena *arena = bfc_arena_host_of_context(context, 0);
     if (arena)
         add_noted(arena, take_noted(arena));
     bfc_arena_drop(arena);
-    bfc_host_left_collect(driver);
 }
 
 void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context) {

@@ -28,12 +28,12 @@ extern unsigned bfc_host_left_slot;
 
 /*
  * These are called through struct bfc_feature. bfc_host_left_note lists the regions of a context
- * before its end. After the end, bfc_host_left_add frees them; if the context has not ended,
- * bfc_host_left_forget drops the list. If the host has no memory for the list, the regions are
- * never freed.
+ * before its end. After the end, bfc_host_left_add keeps them for bfc_host_left_collect; if the
+ * context has not ended, bfc_host_left_forget drops the list. If the host has no memory for the
+ * list, the regions are never freed.
  */
 void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context);
-void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context);
+void bfc_host_left_add(CUcontext context);
 void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context);
 void bfc_host_left_arena_freed(struct bfc_arena *arena);
 

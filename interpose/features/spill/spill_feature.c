@@ -74,6 +74,7 @@ static const struct bfc_feature spill = {
     .context_ending = bfc_host_left_note,
     .context_kept = bfc_host_left_forget,
     .context_ended = bfc_host_left_add,
+    .contexts_forgotten = bfc_host_left_collect,
     .freed = bfc_spill_freed,
     .resorts = {{.rung = BFC_RUNG_SPILL,
                  .event = BFC_EVENT_SPILLED,

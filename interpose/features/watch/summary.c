@@ -14,17 +14,18 @@
 #include "segment/kinds.h"
 
 #define MESSAGE 4096u
+/* A number and the ending of what is counted, as in "%llu free%s". */
+#define COUNTED(count) (unsigned long long)(count), bfc_plural(count)
 #define SHARE(share) bfc_share_text(share, (char[BFC_SHARE_TEXT]){0}, BFC_SHARE_TEXT)
 
 static void add_spilled(struct bfc_message *message, const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;
     bfc_message_add(
         message,
-        "  device %lld: %llu allocations spilled to host memory (BFC_SPILL=%s), most %s, now %s in "
-        "%llu blocks\n",
-        (long long)section->device, (unsigned long long)stats->allocations,
-        BFC_BYTES(section->device_total), BFC_BYTES(stats->peak_in_use), BFC_BYTES(stats->in_use),
-        (unsigned long long)stats->blocks);
+        "  device %lld: %llu allocation%s spilled to host memory (BFC_SPILL=%s), most %s, now %s "
+        "in %llu block%s\n",
+        (long long)section->device, COUNTED(stats->allocations), BFC_BYTES(section->device_total),
+        BFC_BYTES(stats->peak_in_use), BFC_BYTES(stats->in_use), COUNTED(stats->blocks));
 }
 
 /* Adds to the summary what a pool of device memory did, and what it saved: without the pool, each
@@ -39,9 +40,9 @@ static void add_pool(struct bfc_message *message, const struct bfc_segment_pool 
     uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
     uint64_t driver_calls = bfc_pool_driver_calls(section);
     uint64_t waits = bfc_host_waits(section) + stats->waits;
-    bfc_message_add(message, "  device %lld: %llu allocations, %llu frees; hit rate %s\n",
-                    (long long)section->device, (unsigned long long)stats->allocations,
-                    (unsigned long long)stats->frees, SHARE(bfc_pool_hit_rate(stats)));
+    bfc_message_add(message, "  device %lld: %llu allocation%s, %llu free%s; hit rate %s\n",
+                    (long long)section->device, COUNTED(stats->allocations), COUNTED(stats->frees),
+                    SHARE(bfc_pool_hit_rate(stats)));
     bfc_message_add(message,
                     "    driver calls %llu instead of %llu; host waits %llu instead of %llu\n",
                     (unsigned long long)driver_calls, (unsigned long long)calls,
@@ -76,13 +77,13 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     unsigned long long forwarded = 0;
     for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
         forwarded += counters->forwarded_allocations[i];
-    bfc_message_add(message, "  not pooled: %llu allocations forwarded", forwarded);
+    bfc_message_add(message, "  not pooled: %llu allocation%s forwarded", COUNTED(forwarded));
     if (counters->forwarded_frees[BFC_FORWARD_FOREIGN])
-        bfc_message_add(message, ", %llu frees of foreign addresses",
-                        (unsigned long long)counters->forwarded_frees[BFC_FORWARD_FOREIGN]);
+        bfc_message_add(message, ", %llu free%s of foreign addresses",
+                        COUNTED(counters->forwarded_frees[BFC_FORWARD_FOREIGN]));
     if (counters->forwarded_frees[BFC_FORWARD_REFUSED])
-        bfc_message_add(message, ", %llu frees that the driver refused",
-                        (unsigned long long)counters->forwarded_frees[BFC_FORWARD_REFUSED]);
+        bfc_message_add(message, ", %llu free%s that the driver refused",
+                        COUNTED(counters->forwarded_frees[BFC_FORWARD_REFUSED]));
     for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
         if (counters->bypassed_calls[i])
             bfc_message_add(message, ", %s %llu (%s)", bypass_name(i),

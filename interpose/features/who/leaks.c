@@ -99,7 +99,7 @@ static void add_leaks(struct bfc_message *message) {
     bfc_message_add(
         message, "bfcpreload: not freed by process %d (%s): %s in %.0f block%s, from %u site%s\n",
         (int)getpid(), program_invocation_short_name, BFC_BYTES((uint64_t)bytes), blocks,
-        blocks > 1 || blocks < 1 ? "s" : "", sites, sites == 1 ? "" : "s");
+        blocks > 1 || blocks < 1 ? "s" : "", sites, bfc_plural(sites));
     double last_bytes = 0x1p63;
     for (uint32_t i = 0; shown < SHOWN_SITES && (i = next_largest(last_bytes, i)); shown++) {
         const struct bfc_who_site *site = &bfc_sites.sites[i];
@@ -110,13 +110,14 @@ static void add_leaks(struct bfc_message *message) {
         add_stack(message, i);
     }
     if (shown < sites)
-        bfc_message_add(message, "  and %u more sites\n", sites - shown);
+        bfc_message_add(message, "  and %u more site%s\n", sites - shown,
+                        bfc_plural(sites - shown));
 }
 
 static void add_history(struct bfc_message *message, const struct bfc_refused_free *free) {
     if (free->inside) {
-        bfc_message_add(message, "  which is %" PRIu64 " bytes inside a block of %s in use%s\n",
-                        free->inside, BFC_BYTES(free->bytes),
+        bfc_message_add(message, "  which is %" PRIu64 " byte%s inside a block of %s in use%s\n",
+                        free->inside, bfc_plural(free->inside), BFC_BYTES(free->bytes),
                         free->allocated_at ? ", allocated at" : "");
         if (free->allocated_at)
             add_stack(message, free->allocated_at);
@@ -133,7 +134,7 @@ static void add_refused(struct bfc_message *message) {
     for (size_t i = 0; i < count; i++) {
         bfc_message_add(message,
                         "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " time%s, at\n",
-                        refused[i].address, refused[i].times, refused[i].times == 1 ? "" : "s");
+                        refused[i].address, refused[i].times, bfc_plural(refused[i].times));
         add_stack(message, refused[i].site);
         add_history(message, &refused[i]);
     }

@@ -30,7 +30,7 @@ class Preloads(unittest.TestCase):
         run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("1 allocations, 1 frees", run.stderr)
+        self.assertIn("1 allocation, 1 free;", run.stderr)
 
     def test_another_dlsym(self):
         self.pools(LIBRARY, SECOND)

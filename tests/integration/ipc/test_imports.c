@@ -53,8 +53,9 @@ const struct bfc_driver *bfc_driver_find(void) {
 static CUcontext ended; /* a context that has ended by a call that no hook saw */
 
 void bfc_contexts_review(const struct bfc_driver *driver) {
+    (void)driver;
     if (ended)
-        bfc_imports_context_ended(driver, ended);
+        bfc_imports_context_ended(ended);
     ended = NULL;
 }
 
@@ -275,9 +276,9 @@ Test(imports, only_what_was_opened_is_found_and_closed) {
 Test(imports, go_with_their_context) {
     struct bfc_pointer imported;
     CUdeviceptr pointer = opened(token_at(512, 1000, REGION));
-    bfc_imports_context_ended(&driver, (CUcontext)0x2000);
+    bfc_imports_context_ended((CUcontext)0x2000);
     cr_assert_eq(find(pointer, &imported), BFC_POINTER_IMPORTED);
-    bfc_imports_context_ended(&driver, current);
+    bfc_imports_context_ended(current);
     cr_assert_eq(find(pointer, &imported), BFC_POINTER_FOREIGN);
 }
 
@@ -410,7 +411,8 @@ Test(imports, pages_go_with_their_context) {
     CUipcMemHandle token = foreign_token(512);
     CUdeviceptr pointer = opened(token);
     opened(token);
-    bfc_imports_context_ended(&driver, current);
+    bfc_imports_context_ended(current);
+    bfc_imports_collect(&driver);
     cr_assert_eq(pages.mapped, 0);
     cr_assert_neq(closed(pointer), CUDA_SUCCESS);
 }

@@ -212,8 +212,11 @@ class Sleeping(unittest.TestCase):
             self.assertFalse([n for n in os.listdir(fds) if os.readlink(f"{fds}/{n}").startswith(folder)])
 
     def test_no_folder_or_no_room_stays_awake(self):
-        job = self.filled({**ON, "BFC_SLEEP_TO": "/nowhere/at/all"})
-        self.assertIn("No such file", job.stat("sleep").stderr)
+        for place, why in ("/nowhere/at/all", "No such file or directory"), (__file__, "Not a directory"):
+            job = self.filled({**ON, "BFC_SLEEP_TO": place})
+            self.assertIn(f"BFC_SLEEP_TO={place}: {why}; the job cannot sleep: expected memory, or a folder in which "
+                          "files can be made\n", job.said())
+            self.assertIn(why, job.stat("sleep").stderr)
         self.assertTrue(job.do(INTACT))
         job = self.filled({**ON, "BFC_SLEEP_TO": tempfile.gettempdir()})
         job.do("__import__('resource').setrlimit(__import__('resource').RLIMIT_FSIZE, (1*MIB, -1))")

@@ -170,8 +170,8 @@ class Spill(unittest.TestCase):
         job = self.start("ends", BFC_SUMMARY="1")
         said = job.communicate("e")[1]
         self.assertEqual(job.returncode, 0, said)
-        self.assertRegex(said, r"device 0: 1 allocations spilled to host memory \(BFC_SPILL=1.00 GiB\), "
-                               r"most 8\.00 MiB, now 8\.00 MiB in 1 blocks")
+        self.assertRegex(said, r"device 0: 1 allocation spilled to host memory \(BFC_SPILL=1.00 GiB\), "
+                               r"most 8\.00 MiB, now 8\.00 MiB in 1 block")
 
     def test_nothing_is_left_behind(self):
         for end in "exit", "kill":
@@ -188,7 +188,7 @@ class Spill(unittest.TestCase):
     def test_without_a_segment(self):
         self.plays("contents", BFC_STATS="0")
         said = self.start("ends", BFC_STATS="0", BFC_SUMMARY="1").communicate("e")[1]
-        self.assertIn("1 allocations spilled", said)
+        self.assertIn("1 allocation spilled", said)
 
     def test_recorded(self):
         with tempfile.TemporaryDirectory() as folder:

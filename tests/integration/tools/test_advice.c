@@ -50,4 +50,16 @@ Test(advice, a_framework_that_caches) {
     cr_expect(says("PYTORCH_NO_CUDA_MEMORY_CACHING=1"));
     fresh(2000, UINT64_C(4000) << 20);
     cr_expect_null(coverage_advice(&job));
+    fresh(1, UINT64_C(60) << 30);
+    job.pools[0].device_total = UINT64_C(80) << 30;
+    cr_expect(says("PYTORCH_NO_CUDA_MEMORY_CACHING=1"));
+}
+
+/* Few large blocks that are taken once, or that are freed, are no cache. */
+Test(advice, a_program_that_caches_nothing) {
+    fresh(3, UINT64_C(3) << 30);
+    job.pools[0].device_total = UINT64_C(80) << 30;
+    cr_expect_null(coverage_advice(&job));
+    fresh(100, UINT64_C(100) << 20)->pooled_frees = 90;
+    cr_expect_null(coverage_advice(&job));
 }

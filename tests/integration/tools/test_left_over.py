@@ -15,6 +15,7 @@ FOLDER = "/dev/shm"
 BFCSTAT = os.environ["BFCSTAT"]
 LIBRARY = os.path.join(os.environ["BUILD_ROOT"], "interpose", "libbfcpreload.so")
 MAKER = 8  # BFC_TABLE_MAKER_OFFSET
+SETTLED = 10  # BFC_SOCKET_SETTLED_S
 
 # A job that allocates, exports a block, and dies by the signal that it is given, if any.
 JOB = """
@@ -71,11 +72,22 @@ class LeftOver(unittest.TestCase):
         os.chmod(path, 0o600)
         return path
 
-    def socket(self, pid):
-        path = self.path(pid, end=".0000000000000001")
+    def socket(self, pid, **more):
+        """A socket that no process has."""
+        path = self.path(pid, end=".0000000000000001", **more)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as bound:
             bound.bind(path)
         return path
+
+    def living_socket(self, space, listens):
+        path = self.path(self.other.pid, end=".0000000000000001", space=space)
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(made.close)
+        made.bind(path)
+        made.setblocking(False)
+        if listens:
+            made.listen(1)
+        return path, made
 
     def job(self, *arguments, **settings):
         return subprocess.run(
@@ -123,6 +135,20 @@ class LeftOver(unittest.TestCase):
         gone = [self.table(pid), self.table(pid, began=5), self.socket(pid)]
         self.sweep()
         self.assertEqual([path for path in gone if os.path.lexists(path)], [])
+
+    def test_sockets_of_another_namespace(self):
+        """Whether a process has a socket shows whatever its pid means here."""
+        elsewhere = namespace("pid") - 1
+        gone = [self.socket(self.other.pid, space=elsewhere), self.socket(self.other.pid)]
+        heard, listening = self.living_socket(elsewhere, True)
+        kept = [heard, self.living_socket(elsewhere, False)[0]]
+        time.sleep(SETTLED + 2)
+        kept.append(self.socket(self.other.pid, space=elsewhere))
+        self.sweep()
+        self.assertEqual([path for path in gone if os.path.lexists(path)], [])
+        self.assertEqual([path for path in kept if not os.path.lexists(path)], [])
+        with self.assertRaises(BlockingIOError):
+            listening.accept()
 
     def test_pid_that_is_used_again(self):
         began = start_time(self.other.pid)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/snapshot/write_snapshot.h"
@@ -137,8 +138,8 @@ static void report_gaps(const struct request *request, const struct moment *mome
     const struct bfc_who_header *header = &moment->who->header;
     char blocks[TEXT_FIGURE], events[TEXT_FIGURE], left[TEXT_FIGURE];
     printf("process %d in %s: %s block%s, %s call%s\n", header->pid, request->output,
-           text_count(header->blocks, blocks, sizeof blocks), header->blocks == 1 ? "" : "s",
-           text_count(calls->count, events, sizeof events), calls->count == 1 ? "" : "s");
+           text_count(header->blocks, blocks, sizeof blocks), bfc_plural(header->blocks),
+           text_count(calls->count, events, sizeof events), bfc_plural(calls->count));
     tell_unless_0(count_without_stack(calls), why_without_stack(header));
     tell_unless_0(calls->untold, "frees left out: of blocks that are older than the calls");
     tell_unless_0(calls->dropped, "calls dropped: the oldest, since 1,000,000 are kept");

@@ -7,7 +7,9 @@
  */
 #include "tools/bfcstat/view/view.h"
 
-enum { FEW = 1000, PIECE = 1 << 20 };
+/* A program that caches memory itself takes it in FEW pieces at most, but not in fewer than SOME,
+ * of PIECE bytes or more on average. */
+enum { SOME = 16, FEW = 1000, PIECE = 1 << 20 };
 
 static uint64_t peak_of_pools(const struct bfc_job *job) {
     uint64_t peak = 0;
@@ -32,10 +34,26 @@ static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kin
     "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
     "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"
 
-/* Whether the program's allocations are few but large, as when the program caches memory itself. */
+/* Whether a pool of device memory has held so much of its device that the program must manage the
+ * memory itself: caches that begin with one large piece take half of the free memory or more. */
+static bool takes_the_device(const struct bfc_job *job) {
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        const struct bfc_segment_pool *pool = &job->pools[i];
+        if (pool->state != BFC_POOL_UNUSED && pool->memory == BFC_MEMORY_DEVICE &&
+            pool->stats.peak_requested / 2 > pool->device_total / 5)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the program's allocations are few but large and nearly all kept, as when it caches memory
+ * itself. A program that takes what it needs once, in a few blocks, does not seem to. */
 static bool caches_for_itself(const struct bfc_job *job) {
-    uint64_t allocations = bfc_job_pooled(job).allocations;
-    return allocations > 0 && allocations < FEW && peak_of_pools(job) / allocations >= PIECE;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
+    return pooled.allocations > 0 && pooled.allocations < FEW &&
+           pooled.frees <= pooled.allocations / 4 &&
+           peak_of_pools(job) / pooled.allocations >= PIECE &&
+           (pooled.allocations >= SOME || takes_the_device(job));
 }
 
 const char *coverage_advice(const struct bfc_job *job) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
@@ -57,8 +58,9 @@ static void show_map(const struct bfc_job *job, FILE *stream) {
             has_bare_cells(&job->map) ? ", - no page" : "");
     for (uint64_t i = 0; i < shown; i++)
         show_row(&job->map.row[i], narrow ? 3 : 2, stream);
-    if (rows - shown + job->map.left_out > 0)
-        fprintf(stream, "  and %" PRIu64 " more regions\n", rows - shown + job->map.left_out);
+    uint64_t hidden = rows - shown + job->map.left_out;
+    if (hidden)
+        fprintf(stream, "  and %" PRIu64 " more region%s\n", hidden, bfc_plural(hidden));
 }
 
 static void show_bar(const char *label, uint64_t count, uint64_t most, FILE *stream) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/config/options.h"
@@ -189,10 +190,6 @@ static void show_identity(const struct bfc_job *job, FILE *stream) {
     show_rank(header, stream);
 }
 
-static const char *plural_ending(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
 static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
     char figure[TEXT_FIGURE];
     print_label(stream, name);
@@ -228,7 +225,7 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
     fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
-            plural_ending(stats->blocks));
+            bfc_plural(stats->blocks));
     show_amount(stream, "requested", stats->requested);
     show_peak(stream, stats->peak_requested);
     fputc('\n', stream);
@@ -243,7 +240,7 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_amount(stream, "reserved", pool_held(pool));
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
-            plural_ending(stats->regions));
+            bfc_plural(stats->regions));
     if (pool->pages.asleep) {
         show_amount(stream, "asleep", pool->pages.asleep);
         fputs("   not on the device\n", stream);
@@ -311,9 +308,11 @@ static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
             plan->source == BFC_PLAN_OF_LOOP ? "this job" : "a file",
             bfc_bytes_text(plan->bound, a, sizeof a));
     if (plan->period)
-        fprintf(stream, "period %s allocations\n", text_count(plan->period, b, sizeof b));
+        fprintf(stream, "period %s allocation%s\n", text_count(plan->period, b, sizeof b),
+                bfc_plural(plan->period));
     else
-        fprintf(stream, "no period: %s allocations once\n", text_count(plan->prefix, b, sizeof b));
+        fprintf(stream, "no period: %s allocation%s once\n", text_count(plan->prefix, b, sizeof b),
+                bfc_plural(plan->prefix));
     print_label(stream, "");
     fprintf(stream, "%13sfollowed %s, missed %s", "", text_count(plan->followed, a, sizeof a),
             text_count(plan->missed, b, sizeof b));
@@ -404,7 +403,7 @@ static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream)
             continue;
         show_count(stream, names[i], counts.saved);
         fprintf(stream, "   of %s attempt%s, %s in all\n", text_count(counts.climbed, a, sizeof a),
-                plural_ending(counts.climbed), text_duration(counts.ns, b, sizeof b));
+                bfc_plural(counts.climbed), text_duration(counts.ns, b, sizeof b));
     }
 }
 
@@ -476,9 +475,9 @@ static void show_forwarded(const struct bfc_segment_header *header, FILE *stream
                     kind_name(bfc_forward_reason_name((enum bfc_forward_reason)i), "reason", i,
                               name, sizeof name),
                     text_count(header->forwarded_allocations[i], a, sizeof a),
-                    plural_ending(header->forwarded_allocations[i]),
+                    bfc_plural(header->forwarded_allocations[i]),
                     text_count(header->forwarded_frees[i], b, sizeof b),
-                    plural_ending(header->forwarded_frees[i]));
+                    bfc_plural(header->forwarded_frees[i]));
 }
 
 static void show_bypassed(const struct bfc_segment_header *header, FILE *stream) {
@@ -489,7 +488,7 @@ static void show_bypassed(const struct bfc_segment_header *header, FILE *stream)
                     kind_name(bfc_bypass_kind_name((enum bfc_bypass_kind)i), "kind", i, name,
                               sizeof name),
                     text_count(header->bypassed_calls[i], a, sizeof a),
-                    header->bypassed_calls[i] == 1 ? "" : "s",
+                    bfc_plural(header->bypassed_calls[i]),
                     bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
 }
 
@@ -517,9 +516,9 @@ static void show_gate(const struct bfc_segment_header *header, FILE *stream) {
                 gate->streams <= BFC_STREAMS_SEVERAL ? streams[gate->streams] : "unknown");
     print_label(stream, "");
     fprintf(stream, "%s stream%s seen, several %s time%s so far; %s check%s of itself\n",
-            text_count(gate->seen, c, sizeof c), plural_ending(gate->seen),
-            text_count(gate->left, a, sizeof a), plural_ending(gate->left),
-            text_count(gate->checks, b, sizeof b), plural_ending(gate->checks));
+            text_count(gate->seen, c, sizeof c), bfc_plural(gate->seen),
+            text_count(gate->left, a, sizeof a), bfc_plural(gate->left),
+            text_count(gate->checks, b, sizeof b), bfc_plural(gate->checks));
 }
 
 static void show_sleep_times(const struct bfc_segment_sleep *sleep, FILE *stream) {
@@ -528,15 +527,15 @@ static void show_sleep_times(const struct bfc_segment_sleep *sleep, FILE *stream
         return;
     print_label(stream, "");
     fprintf(stream, "fell asleep %s time%s, the last in %s", text_count(sleep->falls, a, sizeof a),
-            plural_ending(sleep->falls), text_duration(sleep->fall_ns, b, sizeof b));
+            bfc_plural(sleep->falls), text_duration(sleep->fall_ns, b, sizeof b));
     if (sleep->wakes)
         fprintf(stream, "; woke %s time%s, the last in %s", text_count(sleep->wakes, a, sizeof a),
-                plural_ending(sleep->wakes), text_duration(sleep->wake_ns, b, sizeof b));
+                bfc_plural(sleep->wakes), text_duration(sleep->wake_ns, b, sizeof b));
     fputc('\n', stream);
     if (sleep->refused) {
         print_label(stream, "");
         fprintf(stream, "could not wake %s time%s, since the device was full\n",
-                text_count(sleep->refused, a, sizeof a), plural_ending(sleep->refused));
+                text_count(sleep->refused, a, sizeof a), bfc_plural(sleep->refused));
     }
 }
 
@@ -568,8 +567,8 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     fputs("\ncoverage\n", stream);
     fprintf(stream, "  %-26s %s allocation%s, %s free%s\n", "pooled",
-            text_count(pooled.allocations, a, sizeof a), plural_ending(pooled.allocations),
-            text_count(pooled.frees, b, sizeof b), plural_ending(pooled.frees));
+            text_count(pooled.allocations, a, sizeof a), bfc_plural(pooled.allocations),
+            text_count(pooled.frees, b, sizeof b), bfc_plural(pooled.frees));
     show_forwarded(header, stream);
     show_bypassed(header, stream);
     if (coverage_advice(job))

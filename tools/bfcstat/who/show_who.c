@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file_name.h"
 #include "tools/text/json_writer.h"
 #include "tools/text/print_text.h"
@@ -146,8 +147,7 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
     if (change)
         fprintf(stream, " in %.1f s", sums->seconds);
     fprintf(stream, " (BFC_STACKS=%s: %s sample%s", stacks_name(who),
-            text_count(sums->all.samples, samples, sizeof samples),
-            sums->all.samples == 1 ? "" : "s");
+            text_count(sums->all.samples, samples, sizeof samples), bfc_plural(sums->all.samples));
     if (who_error(&sums->all) >= 1)
         fprintf(stream, ", standard error %s",
                 amount_text(who_error(&sums->all), false, error, sizeof error));
@@ -194,7 +194,7 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
         shown++;
     }
     if (left)
-        fprintf(stream, "\n%zu more sites: --sites=0 shows all\n", left);
+        fprintf(stream, "\n%zu more site%s: --sites=0 shows all\n", left, bfc_plural(left));
 }
 
 /* Writes an estimate of bytes or blocks as a whole number, because it is not exact enough for

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "planner/common/number.h"
 #include "planner/model/validate.h"
 #include "tools/plan/cli/arguments.h"
@@ -119,11 +120,12 @@ int command_check(int argc, char **argv) {
     const bool good = check_plan(&check, operands[0], operands[1]);
     progress_stop();
     const struct bfc_plan_header *header = &check.plan.header;
-    if (good)
-        printf(json ? "{\"valid\":true,\"buffers\":%u,\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64
-                      "}\n"
-                    : "valid: %u buffers, lower bound %" PRIu64 " bytes, peak %" PRIu64 " bytes\n",
+    if (good && json)
+        printf("{\"valid\":true,\"buffers\":%u,\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64 "}\n",
                header->events, header->bound, header->peak);
+    else if (good)
+        printf("valid: %u buffer%s, lower bound %" PRIu64 " bytes, peak %" PRIu64 " bytes\n",
+               header->events, bfc_plural(header->events), header->bound, header->peak);
     else if (json)
         puts("{\"valid\":false}");
     plan_free(&check.plan);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "planner/problem/packing_arena.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
@@ -113,9 +114,13 @@ static bool report_lifetimes(const struct settings *s, const struct graph *graph
     struct problem problem;
     if (!problem_build(&problem, lifetimes, 1, 0, error))
         return false;
-    printf(s->json ? "{\"nodes\":%u,\"tensors\":%u,\"order\":\"%s\",\"peak\":%" PRIu64 "}\n"
-                   : "%u nodes, %u tensors; in order %s %" PRIu64 " bytes are alive at most\n",
-           graph->nodes_count, graph->tensors_count, s->order_name, problem_bound(&problem));
+    if (s->json)
+        printf("{\"nodes\":%u,\"tensors\":%u,\"order\":\"%s\",\"peak\":%" PRIu64 "}\n",
+               graph->nodes_count, graph->tensors_count, s->order_name, problem_bound(&problem));
+    else
+        printf("%u node%s, %u tensor%s; in order %s %" PRIu64 " bytes are alive at most\n",
+               graph->nodes_count, bfc_plural(graph->nodes_count), graph->tensors_count,
+               bfc_plural(graph->tensors_count), s->order_name, problem_bound(&problem));
     problem_free(&problem);
     return true;
 }
@@ -133,9 +138,12 @@ static bool report_dump(const struct settings *s, const struct lifetimes *lifeti
     struct problem problem;
     if (!problem_build(&problem, lifetimes, 1, 0, error))
         return false;
-    printf(s->json ? "{\"buffers\":%u,\"peak\":%" PRIu64 "}\n"
-                   : "%u buffers; in the compiler's order %" PRIu64 " bytes are alive at most\n",
-           lifetimes->visible, problem_bound(&problem));
+    if (s->json)
+        printf("{\"buffers\":%u,\"peak\":%" PRIu64 "}\n", lifetimes->visible,
+               problem_bound(&problem));
+    else
+        printf("%u buffer%s; in the compiler's order %" PRIu64 " bytes are alive at most\n",
+               lifetimes->visible, bfc_plural(lifetimes->visible), problem_bound(&problem));
     problem_free(&problem);
     return true;
 }

@@ -2,6 +2,7 @@
  * iteration of a loop. */
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/progress.h"
@@ -17,12 +18,14 @@ static void print_json(const struct events *events, const struct period *p) {
 
 static void print_text(const struct events *events, const struct period *p) {
     if (p->length == 0) {
-        printf("no period: nothing repeats three times (%u allocations)\n",
-               events->allocations_count);
+        printf("no period: nothing repeats three times (%u allocation%s)\n",
+               events->allocations_count, bfc_plural(events->allocations_count));
         return;
     }
-    printf("prefix       %u allocations (%u events)\n", p->prefix, p->prefix_events);
-    printf("period       %u allocations (%u events)\n", p->length, p->length_events);
+    printf("prefix       %u allocation%s (%u event%s)\n", p->prefix, bfc_plural(p->prefix),
+           p->prefix_events, bfc_plural(p->prefix_events));
+    printf("period       %u allocation%s (%u events)\n", p->length, bfc_plural(p->length),
+           p->length_events);
     printf("repetitions  %u\n", p->repetitions);
     if (p->jitter)
         printf("sizes jitter: planned for the largest, which needs %.1f %% more than an average "

@@ -189,8 +189,9 @@ static void print_text(const struct job *job) {
         fprintf(stderr, "bfcplan: %s: the tail is missing; what is there is planned\n",
                 job->settings.file);
     if (job->about.from_trace)
-        printf("prefix       %u allocations\nperiod       %u allocations\n", job->lifetimes.prefix,
-               job->lifetimes.period);
+        printf("prefix       %u allocation%s\nperiod       %u allocation%s\n",
+               job->lifetimes.prefix, bfc_plural(job->lifetimes.prefix), job->lifetimes.period,
+               bfc_plural(job->lifetimes.period));
     printf("buffers      %u\nlower bound  %s (%" PRIu64 " bytes)\npeak         %s (%" PRIu64
            " bytes)%s\n",
            job->lifetimes.visible, BFC_BYTES(r->bound), r->bound, BFC_BYTES(r->peak), r->peak,

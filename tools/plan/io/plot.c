@@ -79,8 +79,8 @@ static void draw_head(const struct canvas *canvas) {
             "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fprintf(canvas->stream, "<text x=\"%.0f\" y=\"28\" font-size=\"16\">%u buffers</text>\n", LEFT,
-            canvas->plot->boxes_count);
+    fprintf(canvas->stream, "<text x=\"%.0f\" y=\"28\" font-size=\"16\">%u buffer%s</text>\n", LEFT,
+            canvas->plot->boxes_count, bfc_plural(canvas->plot->boxes_count));
 }
 
 struct rectangle {

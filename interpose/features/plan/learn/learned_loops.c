@@ -148,8 +148,8 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
         file_free(&made.plan); /* frees the plan's bytes, unless learned_loop has them now */
         return learned_loop;
     }
-    bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
-            period->length, error.text);
+    bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocation%s is not planned: %s",
+            period->length, bfc_plural(period->length), error.text);
     return NULL;
 }
 
@@ -169,8 +169,9 @@ static void keep_lead(struct bfc_learned_loop *learned_loop, const struct events
 
 static void log_learned(const struct bfc_learned_loop *learned_loop, const struct period *period) {
     bfc_log(BFC_LOG_INFO,
-            "BFC_PLAN=auto: planned a loop of %u allocations%s: %s, where %s are alive at a time",
-            period->length, period->jitter ? ", whose sizes vary" : "",
+            "BFC_PLAN=auto: planned a loop of %u allocation%s%s: %s, where %s are alive at a "
+            "time",
+            period->length, bfc_plural(period->length), period->jitter ? ", whose sizes vary" : "",
             BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
