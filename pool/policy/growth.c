@@ -16,8 +16,9 @@
 #define RAMP_TOP ((uint64_t)32 * MIB)
 /* The size of the next region (the step) is at least 1 / STEP_PART of the reserved bytes. */
 #define STEP_PART 256
-/* A request that is not larger than the step may get a region above the step: STEP_BLOCKS times the
- * size of the request, but at most 1 / STEP_BLOCKS_PART of the reserved bytes. */
+/* A request that is not larger than the step may get a region above the step, with room for up to
+ * STEP_BLOCKS requests of its size, as long as that is at most 1 / STEP_BLOCKS_PART of the reserved
+ * bytes. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 4
 
@@ -55,7 +56,8 @@ static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     uint64_t step = bfc_max(pool->step, reserved / STEP_PART);
     if (size > step)
         return size;
-    step = bfc_max(step, bfc_min(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
+    uint64_t blocks = bfc_min(STEP_BLOCKS, reserved / STEP_BLOCKS_PART / size);
+    step = bfc_max(step, blocks * size);
     return bfc_max(size, bfc_min(step, pool->config.growth_max));
 }
 
