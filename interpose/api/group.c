@@ -36,8 +36,8 @@ static void give_block_back(CUdeviceptr start) {
  * multiple. False: from there on, the group has no room for the block. */
 static bool skip_lead(size_t bytes) {
     CUdeviceptr lead = bfc_group.next;
-    size_t lead_bytes =
-        bfc_starts_aligned(round_up(bytes) / BFC_GRANULE) ? -lead & (BFC_ALIGNMENT - 1) : 0;
+    uint64_t granules = bfc_round_up(bytes, BFC_GRANULE) / BFC_GRANULE;
+    size_t lead_bytes = bfc_starts_aligned(granules) ? -lead & (BFC_ALIGNMENT - 1) : 0;
     if (!lead_bytes)
         return true;
     if (lead_bytes > bfc_group.left || bytes > bfc_group.left - lead_bytes ||

@@ -20,7 +20,7 @@
  * STEP_BLOCKS requests of its size, as long as that is at most 1 / STEP_BLOCKS_PART of the reserved
  * bytes. */
 #define STEP_BLOCKS 4
-#define STEP_BLOCKS_PART 4
+#define STEP_BLOCKS_PART 5
 
 /* Once other jobs have asked for memory: a request is not cut from a wholly free region if growing
  * for it takes at most 1 / WANTED_PART of that region's size. */

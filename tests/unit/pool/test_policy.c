@@ -92,13 +92,13 @@ Test(policy, bfc_pads_blocks_below_1_mib_to_512_bytes_and_larger_ones_to_64_kib)
     give(above);
 }
 
-Test(policy, bfc_takes_room_for_four_requests_if_that_is_a_quarter_of_what_is_reserved_at_most) {
+Test(policy, bfc_takes_room_for_up_to_four_requests_but_a_fifth_of_what_is_reserved_at_most) {
     open_pool(BFC_POLICY_BFC);
     get(400 * MIB);
     get(22 * MIB);
-    cr_assert_eq(stats().reserved, (400 + 4 * 22) * MIB);
+    cr_assert_eq(stats().reserved, (400 + 3 * 22) * MIB);
     get(200 * MIB);
-    cr_assert_eq(stats().reserved, (400 + 4 * 22 + 200) * MIB);
+    cr_assert_eq(stats().reserved, (400 + 3 * 22 + 200) * MIB);
 }
 
 Test(policy, tf_does_too) {
