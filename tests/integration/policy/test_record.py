@@ -97,7 +97,7 @@ class Record(unittest.TestCase):
         self.run_actor("alloc", 10, "free", SIM_DEVICES="2")
         self.replay(None, "--plot", one)
         with open(picture, encoding="utf-8") as several, open(one, encoding="utf-8") as file:
-            shown, alone = (re.search(r"([0-9]+ regions, [0-9.]+ MiB).*", text.read())[0] for text in (several, file))
+            shown, alone = (re.search(r"([0-9]+ regions?, [0-9.]+ MiB).*", text.read())[0] for text in (several, file))
         self.assertEqual(shown, alone)
 
     def test_every_call_of_a_fast_program(self):
