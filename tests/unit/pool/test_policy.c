@@ -78,10 +78,19 @@ static void take_and_give(enum bfc_policy policy) {
 
 TestSuite(policy, .init = set_up, .fini = tear_down);
 
-/* 512 is what textures want, 64 KiB are whole pages on any host. Below 1 MiB only sizes of whole
- * pages matter: the driver puts the others at multiples of 512 as well. */
+/* Textures need multiples of 512 bytes. An exported dma-buf consists of the host's pages, of at
+ * most 64 KiB; but the driver, too, puts blocks below 1 MiB at multiples of 512, so of these only
+ * the ones of whole pages are put at multiples of 64 KiB. */
 Test(policy, bfc_aligns_as_the_driver_does_and_large_blocks_to_pages) {
     take_and_give(BFC_POLICY_BFC);
+}
+
+Test(policy, tf_does_too) {
+    take_and_give(BFC_POLICY_TF);
+}
+
+Test(policy, pytorch_does_too) {
+    take_and_give(BFC_POLICY_PYTORCH);
 }
 
 Test(policy, bfc_pads_blocks_below_1_mib_to_512_bytes_and_larger_ones_to_64_kib) {
@@ -101,12 +110,14 @@ Test(policy, bfc_takes_room_for_up_to_four_requests_but_a_fifth_of_what_is_reser
     cr_assert_eq(stats().reserved, (400 + 3 * 22 + 200) * MIB);
 }
 
-Test(policy, tf_does_too) {
-    take_and_give(BFC_POLICY_TF);
-}
-
-Test(policy, pytorch_does_too) {
-    take_and_give(BFC_POLICY_PYTORCH);
+/* Also a region that is taken so that a wholly free one need not be split. */
+Test(policy, bfc_takes_no_region_above_the_largest_step_for_small_requests) {
+    config.growth_max = 5 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr large = get(256 * MIB);
+    give(large);
+    get(100 * KIB);
+    cr_assert_eq(stats().reserved, (256 + 5) * MIB);
 }
 
 Test(policy, tf_sizes_from_1_to_1023) {
