@@ -27,18 +27,16 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
     struct bfc_segment_pool *section = arena->stats.section;
     bfc_fetch_add_relaxed(&section->host_wait_ns, weight * ns);
     bfc_fetch_add_relaxed(&section->host_wait_latency[bfc_latency_bin(ns)], weight);
-    return result;
+    return bfc_reuse_latch(arena, result);
 }
 
 /* Waits for all work of the current context, and counts the wait. */
 static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
     uint64_t waits = bfc_events_count_wait(&arena->stats);
-    bool timed = waits <= TIMED_WAITS || waits % TIMED_WAITS == 0;
-    CUresult result = UNLIKELY(timed)
-                          ? synchronize_timed(driver, arena, waits <= TIMED_WAITS ? 1 : TIMED_WAITS)
-                          : driver->cuCtxSynchronize();
-    return bfc_reuse_latch(arena, result);
+    if (UNLIKELY(waits <= TIMED_WAITS || waits % TIMED_WAITS == 0))
+        return synchronize_timed(driver, arena, waits <= TIMED_WAITS ? 1 : TIMED_WAITS);
+    return bfc_reuse_latch(arena, driver->cuCtxSynchronize());
 }
 
 static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, struct bfc_arena *arena,
