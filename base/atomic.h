@@ -72,9 +72,9 @@
 
 /*
  * Adds to a 64-bit variable that no other thread writes meanwhile, such as one that a lock guards.
- * Other threads may read it: they never read a torn value, and see the addition after all earlier
- * stores of this thread. Unlike bfc_add_own, it may lose what a signal handler of the same thread
- * adds.
+ * Other threads may read it without that lock: they never read a torn value, and see the addition
+ * after all earlier stores of this thread. Unlike with bfc_add_own, what a signal handler of the
+ * same thread adds meanwhile may be lost.
  */
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
 #define bfc_add_alone(at, value) bfc_add_own(at, value)

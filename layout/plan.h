@@ -36,8 +36,8 @@
 #define BFC_PLAN_VERSION 2
 #define BFC_PLAN_BYTE_ORDER 0x01020304u
 #define BFC_PLAN_TABLE_ALIGN 64
-/* A plan rounds sizes up to a multiple of BFC_PLAN_SMALL bytes; if the result is
- * BFC_PLAN_LARGE bytes or more, up to a multiple of BFC_PLAN_LARGE. */
+/* A plan rounds sizes up to a multiple of BFC_PLAN_SMALL bytes; if the result is BFC_PLAN_LARGE
+ * bytes or more, up to a multiple of BFC_PLAN_LARGE. */
 #define BFC_PLAN_SMALL ((uint64_t)1 << 9)
 #define BFC_PLAN_LARGE ((uint64_t)1 << 16)
 

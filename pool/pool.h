@@ -41,13 +41,13 @@ typedef uint64_t bfc_fence;
 
 /* Blocks of at least BFC_LARGE bytes, and smaller ones whose size is a multiple of BFC_ALIGNMENT,
  * start at multiples of BFC_ALIGNMENT, because an exported dma-buf consists of whole pages of the
- * host, and such a page may have up to 64 KiB. Only the first block of a region starts where the
- * upstream has put the region. Other blocks start at any granule, as those do that cudaMalloc cuts
- * from pages of 2 MiB. */
+ * host, and such a page may have up to 64 KiB. The first block of a region is an exception: it
+ * starts where the upstream has put the region. Blocks of all other sizes may start at any granule;
+ * cudaMalloc, too, aligns small blocks to 512 bytes only. */
 #define BFC_ALIGNMENT ((uint64_t)1 << 16)
 #define BFC_LARGE ((uint64_t)1 << 20)
 
-/* Whether a block of this many granules starts at a multiple of BFC_ALIGNMENT. */
+/* Whether a block of this many granules must start at a multiple of BFC_ALIGNMENT. */
 static inline bool bfc_starts_aligned(uint64_t granules) {
     return granules >= BFC_LARGE / BFC_GRANULE || !(granules % (BFC_ALIGNMENT / BFC_GRANULE));
 }
@@ -240,9 +240,10 @@ enum bfc_allocate_flags {
 
 struct bfc_pool;
 
-/* What functions of this header read of a pool without a call: the beginning of struct bfc_pool. */
+/* The beginning of struct bfc_pool, so that inline functions of this header can read it without
+ * the lock. */
 struct bfc_pool_shown {
-    uint32_t lock; /* only for the pool itself */
+    uint32_t lock; /* read and written by the pool alone */
     /* atomic: whether too much is reserved or idle regions may be merged, so that a free should
      * call bfc_pool_begin_surplus */
     bool has_surplus;

@@ -180,8 +180,8 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     return result;
 }
 
-/* Serves calls in another arena than the thread's last one (`arena` is NULL), in a group (group.h),
- * in a failed context, in mode ordered or under a plan, and large requests. */
+/* Serves what bfc_allocate does not: calls in another arena than the thread's last one (NULL), in a
+ * group (group.h), in a failed context, in mode ordered or under a plan, and large requests. */
 static NOINLINE CUresult allocate_with_arena_checks(struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes) {
     const struct bfc_driver *driver = bfc_driver_found;

@@ -92,10 +92,10 @@ BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *block
 
 /* From now until bfc_group_end, the blocks that this thread allocates in the current context lie
  * next to each other, in the order of the calls, in one range of `bytes` that is allocated now.
- * Each block is freed on its own. In the range, sizes are rounded up to 512 bytes, and blocks whose
- * size is then a multiple of 64 KiB, or at least 1 MiB, start at multiples of 64 KiB: `bytes`
- * should be enough for that. An allocation for which the range has no room is served like any
- * other. bfc_group_end gives back what is left. */
+ * Each block is freed on its own. In the range, sizes are rounded up to multiples of 512 bytes, and
+ * blocks whose size is then a multiple of 64 KiB, or at least 1 MiB, start at multiples of 64 KiB:
+ * `bytes` should be enough for that. An allocation for which the range has no room is served like
+ * any other. bfc_group_end gives back what is left. */
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);
 

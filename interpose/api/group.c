@@ -32,7 +32,7 @@ static void give_block_back(CUdeviceptr start) {
         bfc_pool_free(pool, start, block.fence);
 }
 
-/* Before a block that starts at a multiple of BFC_ALIGNMENT, frees the group's bytes up to that
+/* If the next block must start at a multiple of BFC_ALIGNMENT, frees the group's bytes before that
  * multiple. False: from there on, the group has no room for the block. */
 static bool skip_lead(size_t bytes) {
     CUdeviceptr lead = bfc_group.next;

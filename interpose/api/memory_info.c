@@ -36,9 +36,8 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
-/* Rounds `bytes` down to the largest request that fits in them. Requests are in units of PAGE if
- * the pool has pages, in policy pytorch, or if the driver may serve them; otherwise of
- * BFC_ALIGNMENT. */
+/* Rounds `bytes` down to a request without padding: to a multiple of PAGE with pages, in policy
+ * pytorch, or if the driver may serve it; otherwise of BFC_ALIGNMENT. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
     bool by_pages = arena->has_pages || arena->bypass_above != UINT64_MAX ||

@@ -58,11 +58,12 @@ static inline bool bfc_capture_was_seen(void) {
  * a host wait is first counted, and then bfc_capture_seen is read. A thread that begins a capture
  * first sets bfc_capture_seen, and then reads the counts.
  */
-/* A host wait has its place alone, so its end needs no atomic operation; further ones share one. */
+/* The first BFC_WAITS entries have one host wait at a time, so its end is a plain store. A host
+ * wait that finds its thread's entry taken by another thread is counted in the last entry. */
 #define BFC_WAITS 64
 extern struct bfc_waits {
-    unsigned under_way; /* atomic; in the last place a count, in the others 0 or 1 */
-    char rest[60];
+    unsigned under_way; /* atomic: how many host waits the entry has */
+    char rest[60];      /* each entry has a cache line of its own */
 } bfc_waits[BFC_WAITS + 1] HIDDEN;
 static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
     if (UNLIKELY(waits == &bfc_waits[BFC_WAITS]))

@@ -27,19 +27,16 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
     struct bfc_segment_pool *section = arena->stats.section;
     bfc_fetch_add_relaxed(&section->host_wait_ns, weight * ns);
     bfc_fetch_add_relaxed(&section->host_wait_latency[bfc_latency_bin(ns)], weight);
-    return result;
+    return bfc_reuse_latch(arena, result);
 }
 
 /* Waits for all work of the current context, and counts the wait. */
 static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
-    CUresult result;
     uint64_t waits = bfc_events_count_wait(&arena->stats);
     if (UNLIKELY(waits <= TIMED_WAITS || waits % TIMED_WAITS == 0))
-        result = synchronize_timed(driver, arena, waits <= TIMED_WAITS ? 1 : TIMED_WAITS);
-    else
-        result = driver->cuCtxSynchronize();
-    return bfc_reuse_latch(arena, result);
+        return synchronize_timed(driver, arena, waits <= TIMED_WAITS ? 1 : TIMED_WAITS);
+    return bfc_reuse_latch(arena, driver->cuCtxSynchronize());
 }
 
 static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -53,7 +50,8 @@ static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, stru
     return result != CUDA_SUCCESS ? result : popped;
 }
 
-/* Waits for all work of a context, whichever one is the thread's current one. */
+/* Waits for all work of a context, whichever one is current. It is passed by address, and so read
+ * only after the driver's call: until then no register needs to hold it. */
 static inline CUresult synchronize_context(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            const CUcontext *context) {
     CUcontext current = NULL;

@@ -129,7 +129,7 @@ static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
     bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
-/* Counts a wait of the host for a free. Returns how many waits the lane has counted so far. */
+/* Counts a host wait for a free. Returns how many the lane has counted, this one included. */
 static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
     return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }

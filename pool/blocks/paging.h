@@ -45,7 +45,7 @@ struct paging {
     /* with BFC_PAGE_AUTO: whether free blocks between others have cost so much memory that the pool
      * bounds the size of pages; never reset */
     bool scattered;
-    uint64_t steps; /* with BFC_PAGE_AUTO: how many plans have made pages */
+    uint64_t steps; /* with BFC_PAGE_AUTO: how many plans were made that make new pages */
     /* the most bytes of pages that the pool makes beyond what a request needs; lowered when the
      * device refuses pages */
     uint64_t step_most;

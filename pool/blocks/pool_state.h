@@ -131,8 +131,8 @@ struct paging;
  * - Each record belongs to a block or a head, or is vacant.
  */
 struct bfc_pool {
-    /* the first field, since callers read `shown` without a call; the lock takes its place `lock`
-     */
+    /* The first field, because functions in pool.h read `shown` by the pool's address alone. The
+     * pool's lock is the field `lock` of `shown`. */
     union {
         struct pool_lock lock;
         struct bfc_pool_shown shown;
@@ -259,7 +259,8 @@ static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_inde
     return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
-/* `size` is the block's size in bytes. */
+/* Sets the id of block b of `size` bytes, and notes how many bytes the program requested and the
+ * fence under which b was handed out. */
 static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t size, uint64_t id,
                                   uint64_t requested, bfc_fence handed_out) {
     uint64_t slack = size - requested;
@@ -275,15 +276,16 @@ static inline uint64_t granules_to_hold(uint64_t bytes) {
     return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_ALIGNMENT. When a block of such a size
- * is cut off the start of another one, the rest then starts where any block may start. */
+/* Rounds a size of BFC_LARGE or more up to a multiple of BFC_ALIGNMENT; returns smaller ones as
+ * they are. When a block of BFC_LARGE or more is cut off the start of another one, the rest then
+ * starts at such a multiple too, so a block of any size can be cut off it. */
 static inline uint64_t round_large(uint64_t granules) {
     return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
 /* Returns how many granules at the start of block b must stay unused if a block of `granules` is
- * cut from b: unless it is the first of its region, it may have to start at a multiple of
- * BFC_ALIGNMENT. */
+ * cut from b, because the new block must start at a multiple of BFC_ALIGNMENT. Returns 0 if it need
+ * not, or if b is the first block of its region. */
 static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     const struct block *at = &pool->blocks[b];
     uint64_t lead = -block_start(at) & (BFC_ALIGNMENT - 1);

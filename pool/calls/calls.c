@@ -57,25 +57,25 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     return refuse_request(&request);
 }
 
-/* Makes a request for `bytes` bytes without the policy's own rounding. */
-static inline struct request unruled_request(uint64_t bytes, unsigned flags,
-                                             struct bfc_block_info *block) {
+/* Makes a request, rounded as in most policies; the others round again (prepare_request). */
+static inline struct request make_request(uint64_t bytes, unsigned flags,
+                                          struct bfc_block_info *block) {
     return (struct request){.bytes = bytes,
                             .granules = round_large(granules_to_hold(bytes)),
                             .flags = flags,
                             .out = block};
 }
 
-/* Serves a request that bfc_pool_allocate and cut_and_leave have left, and drops the lock. */
+/* Serves a request that bfc_pool_allocate or cut_and_leave has passed on, and releases the lock. */
 static NOINLINE enum bfc_status allocate_slowly(struct bfc_pool *pool, uint64_t bytes,
                                                 unsigned flags, struct bfc_block_info *block) {
-    struct request request = unruled_request(bytes, flags, block);
+    struct request request = make_request(bytes, flags, block);
     enum bfc_status status = BFC_OK;
     block_index b = 0;
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    bool ready = !(flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
-    if (LIKELY(request.granules <= pool->rules.plain_most && ready))
+    bool needs_ready = !(flags & BFC_ALLOCATE_PENDING) || !pool->pending_list.oldest;
+    if (LIKELY(request.granules <= pool->rules.plain_most && needs_ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
     if (LIKELY(b) && starts_well(&pool->blocks[b], request.granules)) {
         hand_out_ready(pool, b, &request, true);
@@ -87,15 +87,15 @@ static NOINLINE enum bfc_status allocate_slowly(struct bfc_pool *pool, uint64_t 
     return status;
 }
 
-/* Whether something that is seldom due is to be done with the next allocation or free: note it, or
- * make blocks ready whose fences are complete. */
-static inline bool has_chores(const struct bfc_pool *pool) {
+/* Whether the next allocation or free must do more than serve its caller: make blocks ready whose
+ * fences are complete, or note the call (bfc_pool_take_notes). */
+static inline bool has_due_work(const struct bfc_pool *pool) {
     return UNLIKELY(pool->oldest_fence <= pool->completed) || UNLIKELY(pool->notes_left);
 }
 
-/* Makes ready block b, which is in no bin, live for a request, and drops the lock. */
-static ALWAYS_INLINE enum bfc_status conclude_hit(struct bfc_pool *pool, block_index b,
-                                                  const struct request *request) {
+/* Hands out block b, which was ready and is in no bin any more, and releases the lock. */
+static ALWAYS_INLINE enum bfc_status hand_out_and_leave(struct bfc_pool *pool, block_index b,
+                                                        const struct request *request) {
     uint64_t id = pool->next_id++, size = request_size(request);
     pool->stats->hits++;
     pool->stats->ready -= size;
@@ -104,9 +104,9 @@ static ALWAYS_INLINE enum bfc_status conclude_hit(struct bfc_pool *pool, block_i
     return BFC_OK;
 }
 
-/* Serves a request for which there may be no block of the same size from the start of a larger one,
- * and drops the lock. Blocks for which the address index or the array of records would change are
- * left to allocate_slowly. */
+/* Serves a request by a split: the block gets the start of a larger free block. Releases the lock.
+ * Passes the request on to allocate_slowly if no such block is found at once, if no record is
+ * vacant, or if the split would change the address index. */
 static NOINLINE enum bfc_status cut_and_leave(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                               struct bfc_block_info *out, uint64_t granules,
                                               unsigned bin) {
@@ -122,13 +122,14 @@ static NOINLINE enum bfc_status cut_and_leave(struct bfc_pool *pool, uint64_t by
     pool->records++;
     link_front(pool, b, front, granules);
     bins_end_resize(&pool->ready, pool->blocks, b, true);
-    return conclude_hit(pool, front, &request);
+    return hand_out_and_leave(pool, front, &request);
 }
 
 /*
- * This function and cut_and_leave serve usual requests, allocate_slowly does all that is seldom
- * needed. None of the three calls another except as its last act. So the first two call nothing in
- * between, and the compiler needs to save hardly any registers.
+ * This function serves a usual request if the first block of its bin has the same size, otherwise
+ * cut_and_leave serves it, and allocate_slowly all that is not usual. They call each other only as
+ * their last act, and unless the lock is taken the first two call no other function. So the
+ * compiler makes jumps of these calls, and need save hardly any registers.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block) {
@@ -137,18 +138,18 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     pool_enter(pool);
     if (UNLIKELY(flags & BFC_ALLOCATE_PENDING) && pool->pending_list.oldest)
         return allocate_slowly(pool, bytes, flags, block);
-    const struct request request = unruled_request(bytes, flags, block);
+    const struct request request = make_request(bytes, flags, block);
     uint64_t granules = request.granules;
     unsigned bin = bin_of(granules);
     struct block *blocks = pool->blocks;
-    if (has_chores(pool) || UNLIKELY(granules > pool->rules.plain_most) ||
+    if (has_due_work(pool) || UNLIKELY(granules > pool->rules.plain_most) ||
         UNLIKELY(pool->next_id > pool->last_id) || UNLIKELY(pool->map.count >= pool->map.most))
         return allocate_slowly(pool, bytes, flags, block);
     block_index b = (block_index)pool->ready.heads[bin];
     if (!b || block_granules(&blocks[b]) != granules || !starts_well(&blocks[b], granules))
         return cut_and_leave(pool, bytes, flags, block, granules, bin);
     bins_take_first(&pool->ready, blocks, b, bin);
-    return conclude_hit(pool, b, &request);
+    return hand_out_and_leave(pool, b, &request);
 }
 
 /* To be called after an attempt to take the range at `at` had the result `state`. If a part of the
@@ -172,7 +173,7 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
         return BFC_INVALID_SIZE;
     if (UNLIKELY(at % BFC_GRANULE))
         return BFC_INVALID_POINTER;
-    struct request request = unruled_request(bytes, flags, block);
+    struct request request = make_request(bytes, flags, block);
     enum bfc_status status = BFC_OK;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
@@ -190,7 +191,7 @@ enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
                                         struct bfc_block_info *block) {
     if (bytes - 1 >= LARGEST_BLOCK)
         return BFC_INVALID_SIZE;
-    struct request request = unruled_request(bytes, BFC_ALLOCATE_APART, block);
+    struct request request = make_request(bytes, BFC_ALLOCATE_APART, block);
     pool_enter(pool);
     bool taken = apart_spare(pool, &request);
     pool->stats->hits += taken;
@@ -223,7 +224,8 @@ void bfc_pool_count_invalid_free(struct bfc_pool *pool, bfc_addr start) {
     pool_leave(pool);
 }
 
-/* Takes block b, which is being freed, out of the counters of live blocks. */
+/* Subtracts block b, which is being freed, from the counters of live blocks, and counts the free.
+ */
 static ALWAYS_INLINE void count_free(struct bfc_pool *pool, block_index b) {
     struct bfc_pool_stats *stats = pool->stats;
     stats->in_use -= block_size(&pool->blocks[b]);
@@ -232,15 +234,16 @@ static ALWAYS_INLINE void count_free(struct bfc_pool *pool, block_index b) {
     stats->frees++;
 }
 
-/* Returns the link of the map that leads to the live block that starts at `start`, or one that
- * is 0. */
+/* Returns where the map has the index of the live block that starts at `start` (map_find_link). If
+ * there is no such block, what the result points to is 0. */
 static inline block_index *find_live(struct bfc_pool *pool, bfc_addr start) {
     static block_index none;
     /* A block's `tagged` is its address, with its state and marks of its region in the low bits.
      * The state BLOCK_LIVE is 0, so for a live block it equals the address once the bits
      * BLOCK_REGION_MASK are cleared. An address whose low bits are not 0 is refused here, since it
      * could equal the `tagged` of a free block. */
-    return UNLIKELY(start & BLOCK_TAG_MASK) ? &none : map_link_to(&pool->map, pool->blocks, start);
+    return UNLIKELY(start & BLOCK_TAG_MASK) ? &none
+                                            : map_find_link(&pool->map, pool->blocks, start);
 }
 
 /* Removes the live block that starts at `start` from the map and from the counters of live blocks,
@@ -258,7 +261,7 @@ static block_index take_live(struct bfc_pool *pool, bfc_addr start) {
     return b;
 }
 
-/* Frees a block that free_at_once has left, and drops the lock. */
+/* Frees a block in all cases that the functions below leave to it, and releases the lock. */
 static NOINLINE enum bfc_status free_slowly(struct bfc_pool *pool, bfc_addr start,
                                             bfc_fence fence) {
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
@@ -274,53 +277,56 @@ static NOINLINE enum bfc_status free_slowly(struct bfc_pool *pool, bfc_addr star
     return status;
 }
 
-/* Does what is seldom due after a free that has made b ready, and drops the lock. */
-static NOINLINE enum bfc_status leave_slowly(struct bfc_pool *pool, block_index b) {
+/* To be called after a free has made b ready, if b may fill a large region or few of the records
+ * are in use. Releases the lock. */
+static NOINLINE enum bfc_status tidy_and_leave(struct bfc_pool *pool, block_index b) {
     note_size(pool, b);
     slots_settle(pool);
     pool_leave(pool);
     return BFC_OK;
 }
 
-/* Removes the block that `link` leads to from the map, makes it ready, and drops the lock. */
-static ALWAYS_INLINE enum bfc_status conclude_free(struct bfc_pool *pool, block_index *link,
-                                                   struct ready_neighbours ready) {
+/* Removes a live block from the map (`link`: see map_find_link), makes it ready, merges it with the
+ * ready neighbours, and releases the lock. */
+static ALWAYS_INLINE enum bfc_status make_ready_and_leave(struct bfc_pool *pool, block_index *link,
+                                                          struct ready_neighbours ready) {
     struct block *blocks = pool->blocks;
     block_index b = *link;
     map_unlink(&pool->map, blocks, link);
     count_free(pool, b);
     pool->stats->ready += block_size(&blocks[b]);
     b = join_ready(pool, &pool->ready, b, ready, true, false);
-    /* Only a merge leaves records unused. */
-    bool few = (ready.previous || ready.next) && UNLIKELY(pool->records < pool->few_records);
-    if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) || few)
-        return leave_slowly(pool, b);
+    /* Only a merge lowers the number of records in use. */
+    bool merged = ready.previous || ready.next;
+    if (UNLIKELY(blocks[b].last >= pool->rules.whole_above) ||
+        (merged && UNLIKELY(pool->records < pool->few_records)))
+        return tidy_and_leave(pool, b);
     pool_leave(pool);
     return BFC_OK;
 }
 
-/* Makes a block ready that merges with a neighbour, and drops the lock. Blocks for which the
- * address index would change are left to free_slowly. */
+/* Frees a block that has a ready neighbour, and releases the lock. Passes the block on to
+ * free_slowly if the address index would change. */
 static NOINLINE enum bfc_status merge_and_leave(struct bfc_pool *pool, block_index *link) {
     const struct block *blocks = pool->blocks;
     block_index b = *link;
     struct ready_neighbours ready = ready_neighbours(blocks, b);
     if (UNLIKELY(is_indexed(b)) || (ready.next && UNLIKELY(is_indexed(blocks[b].next))))
         return free_slowly(pool, block_start(&blocks[b]), BFC_NO_FENCE);
-    return conclude_free(pool, link, ready);
+    return make_ready_and_leave(pool, link, ready);
 }
 
-/* Makes the block at `start`, to which `link` leads, ready, and drops the lock. Calls other
- * functions only as its last act, as bfc_pool_allocate does. */
+/* Frees the live block at `start` (`link`: see map_find_link), on which no work can be under way,
+ * and releases the lock. Like bfc_pool_allocate, calls other functions only as its last act. */
 static ALWAYS_INLINE enum bfc_status free_and_leave(struct bfc_pool *pool, bfc_addr start,
                                                     block_index *link) {
-    if (has_chores(pool) || UNLIKELY(!pool->rules.plain_most) ||
+    if (has_due_work(pool) || UNLIKELY(!pool->rules.plain_most) ||
         UNLIKELY(pool->map.count <= pool->map.fewest))
         return free_slowly(pool, start, BFC_NO_FENCE);
     struct ready_neighbours ready = ready_neighbours(pool->blocks, *link);
     if (ready.previous || ready.next)
         return merge_and_leave(pool, link);
-    return conclude_free(pool, link, ready);
+    return make_ready_and_leave(pool, link, ready);
 }
 
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {

@@ -125,8 +125,9 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
     return b ? block_size(&pool->blocks[b]) : 0;
 }
 
-/* Returns the largest request in bytes for which the largest free block has room. It may
- * have to start at a multiple of BFC_ALIGNMENT, so the bytes before that multiple do not count. */
+/* Returns the largest request in bytes for which the largest free block has room. If it has
+ * BFC_LARGE bytes or more it must start at a multiple of BFC_ALIGNMENT, so the bytes before that
+ * multiple do not count; for smaller requests the result may be too low by as much. */
 static uint64_t largest_room(const struct bfc_pool *pool) {
     block_index b = largest_block(pool);
     uint64_t lead = b ? block_lead(pool, b, LARGE_GRANULES) << BFC_GRANULE_BITS : 0;

@@ -32,8 +32,8 @@ struct place {
 
 /* Returns how many bytes must get pages next to a ready block of `ready` bytes, to serve a request
  * of `size` bytes. It is at least one smallest page, even if the ready block is large enough by
- * itself. Such a block was not taken because the policy does not split it, or because a large block
- * may not start in it. */
+ * itself. Such a block was not taken because the policy does not split it, or because it has no
+ * room after the next multiple of BFC_ALIGNMENT. */
 static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
     return bfc_max(round_to_pages(pool, bfc_subtract_saturating(size, ready)),
                    pool->paging->calls.granule);

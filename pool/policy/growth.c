@@ -16,9 +16,9 @@
 #define RAMP_TOP ((uint64_t)32 * MIB)
 /* The size of the next region (the step) is at least 1 / STEP_PART of the reserved bytes. */
 #define STEP_PART 256
-/* A request that is not larger than the step may get a region above the step, with room for up to
- * STEP_BLOCKS requests of its size, as long as that is at most 1 / STEP_BLOCKS_PART of the reserved
- * bytes. */
+/* The region for a request that is not larger than the step is larger than the step if it would
+ * otherwise hold fewer than STEP_BLOCKS requests of that size. But then it has at most
+ * 1 / STEP_BLOCKS_PART of the reserved bytes. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 5
 
@@ -61,9 +61,13 @@ static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     return bfc_max(size, bfc_min(step, pool->config.growth_max));
 }
 
-static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t step = wanted_step(pool, size);
+/* Rounds a step up to what the device takes for it, but never above growth_max. */
+static uint64_t round_step(const struct bfc_pool *pool, uint64_t step) {
     return step == pool->config.growth_max ? step : growth_on_device(step);
+}
+
+static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+    return round_step(pool, wanted_step(pool, size));
 }
 
 /* Doubles pool->step, from which the size of the next region is computed, unless it has reached
@@ -113,15 +117,17 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
-/* Returns the size of a region that is taken so that a wholly free region need not be split. With
- * policies bfc and tf it is at most RAMP_TOP, unless the request is larger. Otherwise the new
- * region could be as large as the one that it spares. */
+/* Returns the size of a region that is taken so that a wholly free region need not be split. Where
+ * regions grow with the pool, it is at most RAMP_TOP, unless the request is larger. Otherwise the
+ * new region could be as large as the one that it spares. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     enum bfc_growth growth = pool->config.growth;
-    bool doubles = pool->config.policy != BFC_POLICY_PYTORCH &&
-                   (growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE);
-    uint64_t step = bfc_max(size, bfc_min(pool->step, RAMP_TOP));
-    return doubles ? growth_on_device(step) : wanted_growth(pool, size);
+    bool doubles = growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE;
+    if (!doubles || pool->config.policy == BFC_POLICY_PYTORCH)
+        return wanted_growth(pool, size);
+    bool is_bfc = pool->config.policy == BFC_POLICY_BFC;
+    uint64_t top = is_bfc ? bfc_min(RAMP_TOP, pool->config.growth_max) : RAMP_TOP;
+    return round_step(pool, bfc_max(size, bfc_min(pool->step, top)));
 }
 
 /* Whether the pool can afford to take a region of `step` bytes so that a wholly free one of

@@ -91,13 +91,13 @@ uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes);
  * may be smaller. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
-/* To be called once for each plan that makes pages. Returns how many of the `lacking` bytes of a
- * block get pages that hold nothing but this block: all of them if they are at least OWN_PAGE and
- * the page rule is auto, as long as few calls were made, otherwise 0. */
+/* To be called once for each plan that makes pages, because it counts them. Returns how many of the
+ * `lacking` bytes of a block get pages that hold nothing but this block: all of them if they are at
+ * least OWN_PAGE, the page rule is auto and the bound on calls allows another page; otherwise 0. */
 uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking);
 
-/* Returns `page`, the size of each new page of a step that makes `making` bytes, or a smaller size
- * if the page rule is auto and few calls were made. */
+/* Returns the size of each new page of a step that makes `making` bytes: `page`, or with page rule
+ * auto less, as far as the bound on calls allows more pages. */
 uint64_t page_growth_piece(const struct bfc_pool *pool, uint64_t making, uint64_t page);
 
 /* Returns the size of the largest page in which a block of `block` bytes should be handed out; a

@@ -11,15 +11,16 @@
  * for. Once such a block is free, two pages of it, at most 2 / 64 = 3 %, cannot move, and the usual
  * page_slack of 3 % covers that.
  *
- * That is the page rule `fit`. With the rule `auto`, a step is one page, as it suffices where
- * lifetimes have a pattern. Half as many calls again are spent on smaller pages, which are more
- * often free as a whole: a large block has a page of its own, and large steps are cut into pieces.
- * That ends when the pool, though it moves all pages that it can, must reserve SCATTERED times the
- * slack beyond the most that was requested. From then on the pool examines the free blocks between
- * blocks in use before each step, and finds the largest size of pages at which the parts of them
- * that cannot move would be at most 1 / LOST_PART of the slack. New pages are no larger than that,
- * and larger pages that are ready go back to the device. A page that has a byte in use stays as it
- * is, so a program that fills its memory first and then frees at random holds more than with `fit`.
+ * That is the page rule `fit`. With the rule `auto`, each step is at first one page, which suffices
+ * where lifetimes have a pattern. But smaller pages are more often free as a whole. So the pool
+ * makes up to half as many calls again as one page in each step takes: for pages that hold nothing
+ * but one large block, and to cut large steps into several pages. Once the pool, though it moves
+ * all pages that it can, must reserve SCATTERED times the slack beyond the most that was requested,
+ * it chooses the size of pages otherwise. Before each step it examines the free blocks between
+ * blocks in use, and finds the largest size of pages at which the parts of them that cannot move
+ * would be at most 1 / LOST_PART of the slack. New pages are no larger than that, and larger pages
+ * that are ready go back to the device. A page that has a byte in use stays as it is, so a program
+ * that fills its memory first and then frees at random holds more than with `fit`.
  *
  * A small block keeps its page from moving, however much free memory lies around the block. While
  * pages hardly move, that costs nothing, and small blocks fill gaps in the pages of large blocks.
@@ -64,12 +65,15 @@
 /* page rule auto: a block for which at least this many bytes of pages must be found gets pages that
  * hold nothing else */
 #define OWN_PAGE (12 * MIB)
-/* page rule auto: a step makes one page for each PIECE of its bytes and one for a large block, as
- * long as all calls so far are at most 1.5 times STEP_CALLS (create, map, allow) for each step, and
- * SPARE_CALLS more; each page beyond the first takes PAGE_CALLS */
+/* page rule auto: steps of at least twice as many bytes are cut into pages of about this size */
 #define PIECE (48 * MIB)
+/* how many calls a step of one page takes: create, map and allow */
 #define STEP_CALLS 3
+/* how many calls each further page of a step takes: create and map */
 #define PAGE_CALLS 2
+/* page rule auto: a step may have more than one page as long as all calls, this step's included,
+ * are at most 1.5 times what steps of one page would have taken, and this many more; without these
+ * the first step could not have two pages */
 #define SPARE_CALLS 2
 #define SMALL_PART 2 /* a block of at most 1 / SMALL_PART of the smallest page counts as small */
 
@@ -215,7 +219,7 @@ void page_growth_judge(struct bfc_pool *pool, uint64_t bytes, uint64_t making) {
     page_growth_look(pool);
 }
 
-/* Returns how many pages the step that is being planned may make beyond one. */
+/* Returns how many pages beyond the first the step that is being planned may make. */
 static uint64_t pages_to_spare(const struct bfc_pool *pool) {
     const struct paging *paging = pool->paging;
     uint64_t most = STEP_CALLS * paging->steps * 3 / 2 + SPARE_CALLS;
@@ -230,10 +234,10 @@ uint64_t page_growth_own(struct bfc_pool *pool, uint64_t lacking) {
 }
 
 uint64_t page_growth_piece(const struct bfc_pool *pool, uint64_t making, uint64_t page) {
-    uint64_t pieces = bfc_min(pages_to_spare(pool), making / PIECE);
-    if (!chooses_size(pool) || pool->paging->scattered || !pieces)
+    if (!chooses_size(pool) || pool->paging->scattered)
         return page;
-    return bfc_min(page, round_to_pages(pool, making / pieces));
+    uint64_t pieces = bfc_min(pages_to_spare(pool), making / PIECE);
+    return pieces ? bfc_min(page, round_to_pages(pool, making / pieces)) : page;
 }
 
 uint64_t page_growth_fit(const struct bfc_pool *pool, uint64_t bytes) {

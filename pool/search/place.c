@@ -125,7 +125,7 @@ enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr a
     if (!b || at > UINT64_MAX - request_size(request))
         return PLACE_OUTSIDE;
     if (!place_may_start(pool, b, at, request->granules))
-        return PLACE_CROOKED;
+        return PLACE_MISALIGNED;
     if (!slots_prepare(pool, 2))
         return PLACE_NO_HOST_MEMORY;
     enum place_state state = state_until(pool, b, at + request_size(request), request);

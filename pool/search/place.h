@@ -22,8 +22,8 @@ enum place_state {
     PLACE_TAKEN = BFC_OK,
     PLACE_BUSY = BFC_OUT_OF_MEMORY, /* a part of the range is live, deferred, awaited or bare */
     PLACE_OUTSIDE = BFC_UNKNOWN_POINTER, /* the range is not within one region */
-    /* a block of that size must start at a multiple of BFC_ALIGNMENT */
-    PLACE_CROOKED = BFC_INVALID_POINTER,
+    /* a block of that size must start at a multiple of BFC_ALIGNMENT, which `at` is not */
+    PLACE_MISALIGNED = BFC_INVALID_POINTER,
     PLACE_NO_HOST_MEMORY = BFC_NO_HOST_MEMORY,
     /* a part of the range is pending, and the request may take only ready memory */
     PLACE_PENDING = 100,

@@ -180,9 +180,9 @@ static inline block_index open_pending(struct bfc_pool *pool, block_index b, uin
                : b;
 }
 
-/* Serves a request for a block that starts at a multiple of BFC_ALIGNMENT. take_at_once has found a
- * ready and a pending block for it (0: none), but the better of the two does not start there. So
- * that block may lack room, or its first part must be cut off. */
+/* Serves a request for a block that must start at a multiple of BFC_ALIGNMENT. take_at_once has
+ * found a ready and a pending block for it (0: none), but the better of the two does not start at
+ * such a multiple. So that block may lack room, or its first part must be cut off. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);

@@ -51,8 +51,8 @@ static inline uint64_t take_id(struct bfc_pool *pool) {
     return pool->next_id++;
 }
 
-/* Makes block b of `size` bytes live, except for what make_live does besides and calls functions
- * for. */
+/* Makes block b of `size` bytes live under a new id. Unlike make_live it calls no function: the
+ * caller must see to it that the map need not grow, and that no notes are taken. */
 static ALWAYS_INLINE void put_live(struct bfc_pool *pool, block_index b, uint64_t size,
                                    const struct request *request, uint64_t id, bfc_fence fence) {
     struct block *at = &pool->blocks[b];

@@ -108,7 +108,7 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
     bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
 }
 
-/* Takes block b, which is the first of the bin, out of it. */
+/* Removes block b from the bin `bin`, of which it is the first block. */
 static inline void bins_take_first(struct bins *bins, struct block *blocks, block_index b,
                                    unsigned bin) {
     block_index after = blocks[b].after;
@@ -234,7 +234,7 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
  * request's own bin, and takes it if it fits exactly. If it is larger, compares it with the first
  * blocks of the next BIN_WINDOW bins, and takes the one at the lowest address. If it is too small,
  * takes the one at the lowest address among the first blocks of BIN_WINDOW bins, counted from the
- * next bin that is not empty. bins_pick_from is told the request's own bin.
+ * next bin that is not empty. bins_pick_from is for a caller that knows the request's own bin.
  */
 static inline block_index bins_pick_from(const struct bins *bins, const struct block *blocks,
                                          uint64_t granules, unsigned bin) {

@@ -23,7 +23,7 @@ typedef uint32_t block_index;
 #define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
 
 #define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
-/* The most granules that stay unused before a block because it starts at a multiple of
+/* The most granules that stay unused before a block because it must start at a multiple of
  * BFC_ALIGNMENT. */
 #define MOST_LEAD ((BFC_ALIGNMENT >> BFC_GRANULE_BITS) - 1)
 

@@ -65,8 +65,8 @@ static void remove_bucket(struct map *map, struct block *blocks) {
         at = &blocks[*at].chain;
     *at = map->buckets[last];
     /* Another thread may have got this bucket's index from map_glimpse, and pass it to
-     * bfc_pool_free_ready after the bucket is gone. If the bucket is empty, that searches for the
-     * block again. */
+     * bfc_pool_free_ready after the bucket is gone. bfc_pool_free_ready then finds the bucket
+     * empty, and so searches for the block again. */
     map->buckets[last] = 0;
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)

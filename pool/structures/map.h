@@ -79,8 +79,8 @@ map_glimpse(const struct map *map, const struct block *blocks, bfc_addr start, u
 void map_grow(struct map *map, struct block *blocks);
 void map_shrink(struct map *map, struct block *blocks);
 
-/* Inserts block b. The caller must see to it that map_grow is called if the map then has more than
- * `most` blocks; map_insert does. */
+/* Inserts block b, but adds no buckets: if the map then has more than `most` blocks, the caller
+ * must call map_grow. map_insert does both. */
 static inline void map_link(struct map *map, struct block *blocks, block_index b) {
     block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
     blocks[b].chain = *bucket;
@@ -103,17 +103,18 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-/* Returns the link of the map that leads to the live block that starts at `start`; if there is no
- * such block, a link that is 0. */
-static inline block_index *map_link_to(struct map *map, struct block *blocks, bfc_addr start) {
+/* Finds the live block that starts at `start`. Returns where the map has its index: the entry of a
+ * bucket, or the `chain` of the record before it. If there is no such block, the end of the chain,
+ * which is 0. */
+static inline block_index *map_find_link(struct map *map, struct block *blocks, bfc_addr start) {
     block_index *link = &map->buckets[map_bucket(map, start)];
     while (*link && !map_is_at(&blocks[*link], start))
         link = &blocks[*link].chain;
     return link;
 }
 
-/* Removes the block to which the link leads (map_link_to). The caller must see to it that
- * map_shrink is called if the map then has fewer than `fewest` blocks. */
+/* Removes a block, but no buckets; `link` is what map_find_link has returned for it. If the map
+ * then has fewer than `fewest` blocks, the caller must call map_shrink. */
 static inline void map_unlink(struct map *map, struct block *blocks, block_index *link) {
     *link = blocks[*link].chain;
     map->count--;

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""What no size of pages can hold with few calls: a bound for page rules that do not know what comes.
+"""How little a page rule can hold that makes few calls and does not know what the program frees next.
 
 usage: page_bound.py BFCREPLAY TRACE.csv...   (id,lower,upper,size; backings.py and hostile_traces.py make some)
 
-A prefix of a trace may end in frees, last in first out; `step` then makes few calls, and a rule at most 1.5 times as
-many and 3 more. For the longest prefix at which `step` holds at most 1.03 times as much as `fit`, prints the calls that
-are allowed, and for each largest size of pages (MiB) the calls of the prefix and what the whole trace then holds, the
-least of `step` and `auto`; at last the least of those that are allowed, and what `fit` holds.
+After any prefix of a trace a program may free all blocks, last in, first out. Large pages then suffice, so a rule may
+make at most 1.5 times as many calls as `step` in the prefix, and 3 more. Looks for the longest prefix at which `step`
+holds at most 1.03 times as much as `fit`. Prints, as JSON,
+- allowed: how many calls a rule may make in that prefix;
+- sizes: for each bound on the size of pages (MiB) the calls in the prefix and what the whole trace holds (most reserved
+  by most live), of `step` and `auto` the lesser each;
+- least: the least that a size holds whose calls are allowed; null if none is;
+- fit: what `fit` holds.
 """
 import csv
 import json
@@ -34,7 +38,7 @@ def write_prefix(rows, count, path):
 
 
 def longest_patterned(bfcreplay, rows, path):
-    """Leaves at path the longest of some prefixes at which `step` holds little; returns its calls there, or 0."""
+    """Writes to `path` the longest of some prefixes at which `step` holds little; returns the calls of `step`, or 0."""
     counts = {len(rows) * k // 32 for k in range(1, 33)} | {int(len(rows) * 1.12 ** -k) for k in range(48)}
     for count in sorted(counts - {0}, reverse=True):
         write_prefix(rows, count, path)

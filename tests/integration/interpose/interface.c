@@ -98,8 +98,8 @@ static void test_group(void) {
     EXPECT(stats_now().in_use == 0 && stats_now().blocks == 0 && stats_now().requested == 0);
 }
 
-/* A block of a multiple of 64 KiB starts at one, in a group as well; what lies before it goes back
- * at once. */
+/* A block whose size is a multiple of 64 KiB starts at such a multiple, in a group as well; the
+ * bytes of the group before it are freed at once. */
 static void test_group_of_small_and_large(void) {
     CUdeviceptr small, large, last;
     EXPECT(bfc_group_begin(MIB) == 0);

@@ -33,7 +33,7 @@ def without_times(figures):
 
 
 def just_above(r):
-    """Sizes that are padded by nearly 64 KiB each."""
+    """Sizes from 1 to 1.5 MiB, each just above a multiple of 64 KiB, so that padding takes nearly 64 KiB of each block."""
     soup = hostile_traces.Soup(r, 2048 * traces.MIB)
     soup.stir(8000, lambda random: traces.MIB + 1 + 65536 * random.randrange(8))
 
@@ -90,7 +90,7 @@ class Pages(unittest.TestCase):
                 self.check(self.make(name))
 
     def test_one_page_for_each_step(self):
-        """As little is held where lifetimes have a pattern, for three to four times the calls of regions."""
+        """As little is held where lifetimes have a pattern, for at most 3.5 times the calls of regions and a few more."""
         for name in traces.KINDS:
             with self.subTest(name):
                 path = self.make(name)

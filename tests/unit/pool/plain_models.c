@@ -58,8 +58,8 @@ static uint64_t release(struct plain *p, unsigned i) {
     return size;
 }
 
-/* Where the published rules would have it start, a large block may not: so much is left before it.
- */
+/* Returns how many bytes stay unused at the start of a chunk that is used for a block of `size`
+ * bytes: unlike the published policies, ours align some blocks to 64 KiB. */
 static uint64_t lead(const struct plain *p, unsigned i, uint64_t size) {
     const struct plain_chunk *c = &p->chunks[i];
     bool first = i == 0 || c[-1].segment != c->segment;

@@ -66,7 +66,7 @@ Test(carve, refuses_what_is_no_live_block_or_too_large) {
     cr_expect(bfc_pool_carve(pool, range.start, 512) == BFC_INVALID_POINTER);
 }
 
-Test(carve, makes_large_blocks_only_where_they_may_start) {
+Test(carve, makes_blocks_of_multiples_of_64_kib_only_at_such_multiples) {
     struct bfc_block_info range;
     cr_assert(bfc_pool_allocate(pool, MIB, 0, &range) == BFC_OK);
     cr_assert(bfc_pool_carve(pool, range.start, 512) == BFC_OK);

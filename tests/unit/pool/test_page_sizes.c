@@ -57,7 +57,8 @@ static void open_steps(struct machine *m) {
     m->fake.capacity = 4 * CAPACITY;
 }
 
-/* With the steps of 50 units before it, it could share a page with what comes after it. */
+/* A block of 400 units, after a small step that leaves calls to spare. It gets one page, and the
+ * 50 units beyond the request get another one. */
 static const char *gives_a_large_block_its_page(void) {
     static struct machine m;
     open_steps(&m);
@@ -78,7 +79,8 @@ static unsigned made_calls(const struct machine *m) {
     return calls;
 }
 
-/* Steps that would each make one page of 450 units, thus three calls. */
+/* Each step makes pages for a block of 400 units and 50 units beyond it. With one page it would
+ * take three calls; 1.5 times as many are allowed, and a few more at the beginning. */
 static const char *spends_few_calls(void) {
     static struct machine m;
     bool held = true;
@@ -92,7 +94,8 @@ static const char *spends_few_calls(void) {
     return close_case(&m, held, "more calls than 1.5 times those of one page in each step, or few");
 }
 
-/* A block of 100 MiB, of which a part lies in the page of an earlier step. */
+/* A block of 1,600 units (100 MiB), whose step is cut into pages of about 48 MiB. It begins in what
+ * is left of the page of an earlier step, so it lies in three pages. */
 static const char *cuts_a_step_into_pieces(void) {
     static struct machine m;
     open_steps(&m);

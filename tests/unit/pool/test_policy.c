@@ -78,18 +78,25 @@ static void take_and_give(enum bfc_policy policy) {
 
 TestSuite(policy, .init = set_up, .fini = tear_down);
 
-/* 512 is what textures want, 64 KiB are whole pages on any host. Below 1 MiB only sizes of whole
- * pages matter: the driver puts the others at multiples of 512 as well. */
+/* Textures need multiples of 512 bytes, an exported dma-buf whole pages of the host, up to 64 KiB.
+ * The driver, too, puts blocks below 1 MiB that are not whole pages at multiples of 512. */
 Test(policy, bfc_aligns_as_the_driver_does_and_large_blocks_to_pages) {
     take_and_give(BFC_POLICY_BFC);
 }
 
+Test(policy, tf_does_too) {
+    take_and_give(BFC_POLICY_TF);
+}
+
+Test(policy, pytorch_does_too) {
+    take_and_give(BFC_POLICY_PYTORCH);
+}
+
 Test(policy, bfc_pads_blocks_below_1_mib_to_512_bytes_and_larger_ones_to_64_kib) {
     open_pool(BFC_POLICY_BFC);
-    bfc_addr below = get(MIB - 700), above = get(MIB + 1);
+    get(MIB - 700);
+    get(MIB + 1);
     cr_assert_eq(stats().in_use, MIB - 512 + MIB + 64 * KIB);
-    give(below);
-    give(above);
 }
 
 Test(policy, bfc_takes_room_for_up_to_four_requests_but_a_fifth_of_what_is_reserved_at_most) {
@@ -101,12 +108,12 @@ Test(policy, bfc_takes_room_for_up_to_four_requests_but_a_fifth_of_what_is_reser
     cr_assert_eq(stats().reserved, (400 + 3 * 22 + 200) * MIB);
 }
 
-Test(policy, tf_does_too) {
-    take_and_give(BFC_POLICY_TF);
-}
-
-Test(policy, pytorch_does_too) {
-    take_and_give(BFC_POLICY_PYTORCH);
+Test(policy, bfc_takes_no_region_above_growth_max_to_spare_a_wholly_free_one) {
+    config.growth_max = 5 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    give(get(256 * MIB));
+    get(100 * KIB);
+    cr_assert_eq(stats().reserved, (256 + 5) * MIB);
 }
 
 Test(policy, tf_sizes_from_1_to_1023) {
