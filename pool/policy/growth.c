@@ -61,9 +61,13 @@ static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     return bfc_max(size, bfc_min(step, pool->config.growth_max));
 }
 
-static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t step = wanted_step(pool, size);
+/* Rounds the size of a region up to what the device has to provide, unless it is growth_max. */
+static uint64_t round_step(const struct bfc_pool *pool, uint64_t step) {
     return step == pool->config.growth_max ? step : growth_on_device(step);
+}
+
+static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+    return round_step(pool, wanted_step(pool, size));
 }
 
 /* Doubles pool->step, from which the size of the next region is computed, unless it has reached
@@ -117,11 +121,13 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
  * policies bfc and tf it is at most RAMP_TOP, unless the request is larger. Otherwise the new
  * region could be as large as the one that it spares. */
 static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
-    enum bfc_growth growth = pool->config.growth;
-    bool doubles = pool->config.policy != BFC_POLICY_PYTORCH &&
-                   (growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE);
-    uint64_t step = bfc_max(size, bfc_min(pool->step, RAMP_TOP));
-    return doubles ? growth_on_device(step) : wanted_growth(pool, size);
+    const struct bfc_pool_config *config = &pool->config;
+    bool doubles =
+        config->policy != BFC_POLICY_PYTORCH &&
+        (config->growth == BFC_GROWTH_DOUBLE || config->growth == BFC_GROWTH_PREALLOCATE);
+    uint64_t most = config->policy == BFC_POLICY_BFC ? config->growth_max : UINT64_MAX;
+    uint64_t step = bfc_max(size, bfc_min(bfc_min(pool->step, RAMP_TOP), most));
+    return doubles ? round_step(pool, step) : wanted_growth(pool, size);
 }
 
 /* Whether the pool can afford to take a region of `step` bytes so that a wholly free one of
