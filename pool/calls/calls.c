@@ -258,7 +258,7 @@ static block_index take_live(struct bfc_pool *pool, bfc_addr start) {
     return b;
 }
 
-/* Frees a block that free_at_once has left, and drops the lock. */
+/* Frees a block that free_and_leave and merge_and_leave have left, and drops the lock. */
 static NOINLINE enum bfc_status free_slowly(struct bfc_pool *pool, bfc_addr start,
                                             bfc_fence fence) {
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
