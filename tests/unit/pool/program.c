@@ -30,6 +30,7 @@ struct machine {
     unsigned freed_count;
     bfc_fence last_fence; /* drawn so far */
     bfc_fence completed;  /* that bfc_pool_complete told the pool of */
+    bfc_fence handed_out; /* the highest fence under which a block was handed out */
     uint64_t arrivals;    /* deferred, when that was asked for; 0: it was not */
     uint64_t last_id;
     uint64_t requested;
@@ -55,6 +56,7 @@ static bool overlaps(bfc_addr a, bfc_addr a_end, bfc_addr b, bfc_addr b_end) {
 /* The ranges under [start, end) must be complete, or the fence that was reported must cover them.
  */
 static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_fence reported) {
+    m->handed_out = reported > m->handed_out ? reported : m->handed_out;
     for (unsigned i = 0; i < m->freed_count;) {
         struct freed *f = &m->freed[i];
         if (!overlaps(start, end, f->start, f->end)) {
@@ -132,19 +134,24 @@ static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
     m->live[m->count++] = block;
 }
 
+static bool is_complete(const struct machine *m, bfc_fence fence) {
+    return fence <= m->fake.told || fence <= m->completed;
+}
+
 /* By the model, all of it is in this region and ready; nothing is said while something there is
- * pending or was deferred, since the pool joins what is next to it. */
+ * pending or was deferred, since the pool joins what is next to it, nor while the fence of a block
+ * that was handed out is not complete, since the pool may have joined ready memory with that block,
+ * and the rest is then pending under the same fence. */
 static bool is_ready(const struct machine *m, const struct fake_region *region, bfc_addr start,
                      bfc_addr end) {
     bfc_addr region_end = region->start + region->bytes;
-    bool ready = start >= region->start && end <= region_end;
+    bool ready = start >= region->start && end <= region_end && is_complete(m, m->handed_out);
     for (unsigned i = 0; i < m->count; i++)
         ready &= !overlaps(start, end, m->live[i].start, m->live[i].start + m->live[i].size);
     for (unsigned i = 0; i < m->freed_count; i++) {
         const struct freed *f = &m->freed[i];
-        bool complete = f->fence <= m->fake.told || f->fence <= m->completed;
         ready &= !overlaps(region->start, region_end, f->start, f->end) ||
-                 (complete && !f->was_deferred);
+                 (is_complete(m, f->fence) && !f->was_deferred);
     }
     return ready;
 }

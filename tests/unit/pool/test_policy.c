@@ -569,6 +569,16 @@ Test(policy, large_regions_are_kept_at_little_cost_until_others_want_memory) {
     cr_expect_eq(free_for_others(), 4096 * MIB - 768 * MIB - 32 * MIB);
 }
 
+Test(policy, a_region_taken_to_keep_another_whole_is_no_larger_than_growth_max) {
+    config.growth_max = 3 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    give(get(1024 * MIB));
+    get(KIB);
+    cr_expect_eq(stats().reserved, (1024 + 3) * MIB);
+    give(get(4 * MIB)); /* a larger request gets a larger one */
+    cr_expect_eq(stats().reserved, (1024 + 3 + 4) * MIB);
+}
+
 static void give_eight_regions(bfc_addr at[8], uint64_t size) {
     for (int i = 0; i < 8; i++)
         at[i] = get(size);
