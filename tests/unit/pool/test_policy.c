@@ -108,14 +108,6 @@ Test(policy, bfc_takes_room_for_up_to_four_requests_but_a_fifth_of_what_is_reser
     cr_assert_eq(stats().reserved, (400 + 3 * 22 + 200) * MIB);
 }
 
-Test(policy, bfc_takes_no_region_above_growth_max_to_spare_a_wholly_free_one) {
-    config.growth_max = 5 * MIB;
-    open_pool(BFC_POLICY_BFC);
-    give(get(256 * MIB));
-    get(100 * KIB);
-    cr_assert_eq(stats().reserved, (256 + 5) * MIB);
-}
-
 Test(policy, tf_sizes_from_1_to_1023) {
     static bfc_addr blocks[1024], sorted[1024];
     open_pool(BFC_POLICY_TF);
