@@ -213,15 +213,23 @@ static void measure_free_in_thread(void) {
     MUST(cuStreamDestroy(idle));
 }
 
-static void measure_alignment(void) {
+static void measure_alignment_of(size_t bytes, const char *what) {
     CUdeviceptr pointers[256], bits = 0;
     for (int i = 0; i < 256; i++) {
-        MUST(cuMemAlloc(&pointers[i], 1));
+        MUST(cuMemAlloc(&pointers[i], bytes));
         bits |= pointers[i];
     }
-    say("alignment of blocks of 1 byte", "", (long long)(bits & -bits));
+    say(what, "", (long long)(bits & -bits));
     for (int i = 0; i < 256; i++)
         MUST(cuMemFree(pointers[i]));
+}
+
+/* The pool lets blocks below 1 MiB start where the driver would. */
+static void measure_alignment(void) {
+    measure_alignment_of(1, "alignment of blocks of 1 byte");
+    measure_alignment_of(100000, "alignment of blocks of 100,000 bytes");
+    measure_alignment_of(1000000, "alignment of blocks of 1,000,000 bytes");
+    measure_alignment_of(1100000, "alignment of blocks of 1,100,000 bytes");
 }
 
 static void measure_pitch(unsigned element) {
