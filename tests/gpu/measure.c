@@ -224,8 +224,8 @@ static void measure_alignment_of(size_t bytes, const char *what) {
         MUST(cuMemFree(pointers[i]));
 }
 
-/* The pool lets blocks below 1 MiB start where the driver would. Each size is an odd multiple of 512
- * bytes when rounded up to one. */
+/* The pool lets blocks below 1 MiB start where the driver would. Each size is an odd multiple of
+ * 512 bytes when rounded up to one. */
 static void measure_alignment(void) {
     measure_alignment_of(1, "alignment of blocks of 1 byte");
     measure_alignment_of(100400, "alignment of blocks of 100,400 bytes");
