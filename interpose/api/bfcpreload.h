@@ -72,7 +72,7 @@ struct bfcpreload_stats {
 /* Returns the library's value of BFCPRELOAD_INTERFACE. */
 BFCPRELOAD_FUNCTION unsigned bfc_interface(void);
 
-/* Describes the block, in use or free, that holds `address`: O(1). `size`: sizeof *block. */
+/* Describes the block, in use or free, that holds `address`. `size`: sizeof *block. */
 BFCPRELOAD_FUNCTION int bfc_block_info(const void *address, struct bfcpreload_block *block,
                                        size_t size);
 

@@ -69,7 +69,8 @@ const struct bfc_option bfc_option_table[] = {
      0, 0, AT(growth),
      "Sets the size of the next region that the pool takes from the driver. double: "
      "each step is twice the last (bfc: up to 32M, from there a 256th of what is "
-     "reserved or more). fixed: always BFC_GROWTH_SIZE. exact: what the request "
+     "reserved, or up to four such requests in a fifth of it). fixed: always BFC_GROWTH_SIZE. "
+     "exact: what the request "
      "needs. preallocate: BFC_PREALLOCATE at the first allocation."},
     {"BFC_GROWTH_SIZE", NULL, BFC_OPTION_SIZE, EXPERT, "2M", NULL, 4 * KIB, TIB, AT(growth_size),
      "Sets the size in bytes of the first region (double) or of every region "

@@ -229,7 +229,8 @@ static void explain_absence(int pid) {
     else if (has_library(pid))
         fprintf(stderr,
                 "bfcstat: process %d has bfcpreload, but publishes no segment: it has made no CUDA "
-                "allocation yet, or BFC_STATS=0 was set, or %s is full\n",
+                "allocation yet, or is not pooled (BFC_DISABLE, BFC_ONLY, BFC_NOT, a bound that "
+                "cannot be read), or BFC_STATS=0 was set, or %s is full\n",
                 pid, BFC_SHARED_FOLDER);
     else
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);

@@ -120,13 +120,14 @@ static void put_picture(const struct picture *picture, bool several, FILE *strea
     put_path(picture, COLOURS, stream);
     for (unsigned colour = 0; colour < COLOURS; colour++)
         put_path(picture, colour, stream);
-    fprintf(stream,
-            "<text x=\"%g\" y=\"%g\">calls 0 to %u%s</text>\n"
-            "<text x=\"%g\" y=\"%g\">%u region%s, %.1f MiB in all; grey: reserved, coloured: in "
-            "use</text>\n</svg>\n",
-            MARGIN, HEIGHT - MARGIN / 2, picture->calls, several ? ", of device 0 alone" : "",
-            MARGIN, MARGIN / 2, picture->regions, bfc_plural(picture->regions),
-            (double)picture->height / 1048576);
+    fprintf(
+        stream,
+        "<text x=\"%g\" y=\"%g\">calls 0 to %u%s</text>\n"
+        "<text x=\"%g\" y=\"%g\">%u region%s, %.1f MiB, those given back included; grey: reserved, "
+        "coloured: in use</text>\n</svg>\n",
+        MARGIN, HEIGHT - MARGIN / 2, picture->calls, several ? ", of device 0 alone" : "", MARGIN,
+        MARGIN / 2, picture->regions, bfc_plural(picture->regions),
+        (double)picture->height / 1048576);
 }
 
 static bool make_room(const struct input *input, const struct log *log, struct picture *picture) {

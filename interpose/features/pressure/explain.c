@@ -307,6 +307,15 @@ static uint64_t room_to_grow(const struct picture *p) {
                    bfc_subtract_saturating(p->arena->limit, p->own_reserved));
 }
 
+/* Says that what is cached, with what could still be reserved, would have sufficed in one piece. */
+static void add_one_piece(struct bfc_message *message, const struct picture *p) {
+    uint64_t room = room_to_grow(p);
+    bfc_message_add(message, "in one piece the %s cached", BFC_BYTES(p->cached));
+    if (room)
+        bfc_message_add(message, " and the %s that could be taken", BFC_BYTES(room));
+    bfc_message_add(message, " would have sufficed");
+}
+
 /* Advises to run without the plan or with a better one: blocks at planned addresses may have split
  * the memory that would have sufficed in one piece. Returns whether it advises that. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
@@ -316,9 +325,9 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
         return false;
     bfc_message_add(message,
                     "a run without BFC_PLAN, with BFC_BACKING=pages, or with a plan of a run like "
-                    "this one: in one piece the %s cached and the %s that could be taken would "
-                    "have sufficed\n",
-                    BFC_BYTES(p->cached), BFC_BYTES(room_to_grow(p)));
+                    "this one: ");
+    add_one_piece(message, p);
+    bfc_message_add(message, "\n");
     return true;
 }
 
@@ -338,12 +347,10 @@ static bool try_growth(struct bfc_message *message, const struct picture *p) {
     if (p->pages.addresses || growth_is_settled(p->options) || !p->cached ||
         bfc_add_saturating(p->cached, room) < p->call->bytes)
         return false;
-    bfc_message_add(
-        message,
-        "%sBFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would "
-        "have sufficed; larger regions keep them together\n",
-        p->options->growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "", BFC_BYTES(p->cached),
-        BFC_BYTES(room));
+    bfc_message_add(message, "%sBFC_GROWTH_SIZE=1G: ",
+                    p->options->growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "");
+    add_one_piece(message, p);
+    bfc_message_add(message, "; larger regions keep %s together\n", room ? "them" : "it");
     return true;
 }
 

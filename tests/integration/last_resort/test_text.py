@@ -96,6 +96,11 @@ class Text(JobsTest):
                 again = self.start(*self.GAPS, **advice)
                 self.assertEqual(set(again.results()), {"0"})
 
+    def test_no_room_is_not_named_where_larger_regions_are_suggested(self):
+        said = self.failed(*self.GAPS, BFC_GROWTH="exact", BFC_LIMIT="240M").said()
+        self.assertIn("BFC_GROWTH_SIZE=1G: in one piece the 85.0 MiB cached would have sufficed; larger regions keep it "
+                      "together\n", said)
+
     def test_larger_regions_are_not_suggested_where_they_are_as_large(self):
         job = self.start(*self.GAPS[:-1], "alloc", 101, BFC_GROWTH="double", BFC_GROWTH_SIZE="1G")
         job.results()

@@ -228,7 +228,7 @@ class Figures(unittest.TestCase):
         with open(picture) as file:
             text = file.read()
         self.assertTrue(text.startswith("<svg") and text.endswith("</svg>\n"))
-        self.assertIn("M", text)
+        self.assertRegex(text, r"\d MiB, those given back included; grey")
 
 
 class Mistakes(unittest.TestCase):

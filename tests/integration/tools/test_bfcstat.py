@@ -2,6 +2,7 @@
 """bfcstat beside made-up jobs: tables, pictures, JSON, refusals, the dead, a job that never rests."""
 
 import json
+import mmap
 import os
 import pty
 import pwd
@@ -97,7 +98,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +1  waits .*: rank 3 of 4: made-up"
+                line, r"\d+ +3B:00\.0 +00010203 +60\.0 MiB +40\.0 MiB +100 MiB +none +>99\.9 % +1,000 +1  waits .*: rank 3 of 4: made-up"
             )
 
     def test_picture(self):
@@ -111,7 +112,7 @@ class Bfcstat(unittest.TestCase):
             r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB\n +deferred 2\.00 MiB, freed during a capture\n",
             r"reserved +100 MiB .* in 3 regions",
             r"largest free +30\.0 MiB\n +fragmentation +50\.0 % +of ready cannot serve 8\.00 MiB, asked for lately\n",
-            r"hit rate +99\.9 % +1,997 hits, 3 misses",
+            r"hit rate +>99\.9 % +1,999 hits, 1 miss\n",
             r"host waits +1,000 .* 2\.50 ms",
             r"4 to reserve \(1 refused\), 0 to release",
             r"pooled +2,010 allocations, 1,998 frees",
@@ -134,7 +135,7 @@ class Bfcstat(unittest.TestCase):
         (pool,) = shown["pools"]
         self.assertEqual(pool["device_uuid"], "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
         self.assertEqual(pool["device_bus_id"], "0000:3B:00.0")
-        self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.5, 0.9985))
+        self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.5, 0.9995))
         self.assertEqual((pool["largest_request"], pool["too_small"]), (8 << 20, 15 << 20))
         self.assertEqual(pool["cached"], pool["ready"] + pool["pending"] + pool["deferred"])
         self.assertTrue(pool["consistent"])
@@ -379,6 +380,15 @@ class Bfcstat(unittest.TestCase):
     def test_names_unknown_and_unpreloaded_processes(self):
         self.assertIn("no process 2147483647", self.refusal("2147483647"))
         self.assertIn("without bfcpreload", self.refusal(str(os.getpid())))
+
+    def test_names_reasons_for_no_segment(self):
+        with tempfile.TemporaryDirectory() as folder, open(os.path.join(folder, "libbfcpreload.so"), "w+b") as file:
+            file.write(b"made up")
+            file.flush()
+            with mmap.mmap(file.fileno(), 0):
+                told = self.refusal(str(os.getpid()))
+        for reason in "no CUDA allocation yet", "BFC_DISABLE", "BFC_STATS=0", "is full":
+            self.assertIn(reason, told)
 
     def test_usage(self):
         for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"],

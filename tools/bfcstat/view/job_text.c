@@ -417,8 +417,9 @@ static void show_calls(const struct bfc_job *job, const struct bfc_segment_pool 
     fputc('\n', stream);
     print_label(stream, "hit rate");
     fprintf(stream, "%10s", bfc_share_text(bfc_pool_hit_rate(stats), a, sizeof a));
-    fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
-            text_count(stats->misses, b, sizeof b));
+    fprintf(stream, "   %s hit%s, %s miss%s\n", text_count(stats->hits, a, sizeof a),
+            bfc_plural(stats->hits), text_count(stats->misses, b, sizeof b),
+            stats->misses == 1 ? "" : "es");
     show_waits(pool, stream);
     show_fences(job, pool, stream);
     show_driver(pool, stream);
