@@ -82,10 +82,13 @@ static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
     return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);
 }
 
-/* Returns the arena that the calling thread used last if its regions hold `address`, else NULL. */
+/* Returns the arena that the calling thread used last if its regions hold `address` and its context
+ * has not ended, as far as is known, else NULL. Regions of pages may stay in the map for a while
+ * after that, when the driver may have given the context's handle to another one. */
 static inline struct bfc_arena *bfc_arena_if_last(CUdeviceptr address) {
     struct bfc_arena *owner = bfc_region_owner(address);
-    return LIKELY(owner == bfc_thread_arena.arena) ? owner : NULL;
+    bool is_last = owner && LIKELY(owner == bfc_thread_arena.arena);
+    return is_last && LIKELY(!bfc_load_acquire(&owner->ended)) ? owner : NULL;
 }
 
 /* Return the arena of device memory, or of host memory, of a context that has not ended. `id` is
