@@ -163,7 +163,8 @@ class Runtime(unittest.TestCase):
         return self.lasting(said), os.path.getsize(trace)
 
     # Times, addresses, and what the job is asked for while it goes on.
-    PASSING = {"us", "address", "start", "map", "largest_free", "fragmentation"}
+    PASSING = {"us", "address", "start", "map", "largest_free", "largest_request", "too_small",
+               "fragmentation"}
 
     def lasting(self, said):
         if isinstance(said, dict):

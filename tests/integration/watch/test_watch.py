@@ -73,6 +73,15 @@ class Terminal:
         self.tmux("send-keys", key)
         self.wait_for(words)
 
+    def select(self, pid):
+        """Moves down to the row of this job, past those of other tests."""
+        for _ in range(50):
+            if f"{pid}, which calls it device" in self.screen():
+                return
+            self.tmux("send-keys", "Down")
+            time.sleep(0.3)
+        raise AssertionError(f"{pid} cannot be selected:\n{self.screen()}")
+
     def wait_for_end(self):
         for _ in range(50):
             if subprocess.run([*self.command, "has-session"], capture_output=True).returncode:
@@ -229,6 +238,7 @@ class Watch(unittest.TestCase):
         for colour in ("", "1"):
             terminal = self.bfcstat_on_terminal("top", "--interval=0.2", NO_COLOR=colour)
             terminal.wait_for(rf"{job.pid} 01:00\.0 .*rank 3:")
+            terminal.select(job.pid)
             terminal.wait_for(r"[0-9.]+ MiB [#+~.]{20}")
             self.assertTrue(all(len(line) <= 80 for line in terminal.lines()))
             terminal.press("h", r"to allocate: half within .*\n +[0-9.]+ [KM]iB +[0-9,]+ \*")
